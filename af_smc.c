@@ -30,10 +30,11 @@
  *   A listener has the children in their handshake ("pending") and those that wait for accept()
  *   ("ready"). Each layer with work of its own has an unbound work queue: smc_accept takes
  *   children from listening clcsocks, smc_hs runs handshakes, smc_stream handles clcsock errors
- *   and corked data, smc_conn releases connections, smc_llc runs LLC exchanges, smc_core removes
- *   links and ends groups. Completions arrive in softirq and go up through const tables of
- *   callbacks: queue pair, link, link group, connection, socket. Such an upcall is a hint: the
- *   socket reads the connection's state again (smc_stream_sync()).
+ *   and corked data, smc_conn releases connections, smc_core frees groups. LLC exchanges, the
+ *   removal of links and the end of a group may wait for the peer, so they run on a queue of the
+ *   group. Completions arrive in softirq and go up through const tables of callbacks: queue pair,
+ *   link, link group, connection, socket. Such an upcall is a hint: the socket reads the
+ *   connection's state again (smc_stream_sync()).
  *
  * Locks, from the outside in (all of them: Documentation/locking.rst)
  *
@@ -79,6 +80,8 @@ static void sock_disconnect_clcsock(struct smc_sock *smc)
 	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
 	struct socket *csock = smc->clcsock.sock;
 
+	sock_owned_by_me(smc_sock_sk(smc));
+	WRITE_ONCE(smc->disconnects, smc->disconnects + 1);
 	smc_sock_clcsock_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr),
 					   O_NONBLOCK);
 	sock_error(csock->sk);
@@ -140,6 +143,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
 		break;
 	}
+	smc_hs_release_clcsock(hs);
 	/* pairs with smc_sock_is_idle() */
 	clear_bit_unlock(SMC_SF_HS, &smc->flags);
 	/* a sleeper enters the wait queue, then tests the bit */
@@ -162,6 +166,7 @@ static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 	hs->done = sock_connect_done;
 	hs->owner = smc;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(smc));
+	smc_hs_set_nodename(hs);
 	smc_sockopt_ring_sizes(smc, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_client_setup(hs);
 	sock_hold(smc_sock_sk(smc));
@@ -217,7 +222,7 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	path.remote.port = port;
 	if (smc_rules_check_deny(net, &path, false))
 		return SMC_CLC_DECL_RULE;
-	return smc_hs_check_allowed(net, &peer);
+	return smc_hs_check_allowed(net, &peer, port);
 }
 
 /* Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS or an error. */
@@ -243,10 +248,21 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	return -EINPROGRESS;
 }
 
-/* Wait for the handshake. Drops the socket lock while asleep. @busy: result if @timeo is 0. */
+/* True while the handshake runs, and no other thread has disconnected the socket since. */
+static bool sock_connect_is_pending(const struct smc_sock *smc, unsigned int disconnects)
+{
+	return smc_sock_is_connecting(smc) && READ_ONCE(smc->disconnects) == disconnects;
+}
+
+/*
+ * Wait for the handshake. Drops the socket lock while asleep. @busy: result if @timeo is 0. Returns
+ * -EPIPE, as TCP, if another thread has disconnected the socket meanwhile: the socket may listen or
+ * connect again, and the caller leaves it alone.
+ */
 static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	unsigned int disconnects = smc->disconnects;
 	struct sock *sk = smc_sock_sk(smc);
 	int rc = 0;
 
@@ -254,7 +270,7 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 	if (!smc_sock_is_connecting(smc))
 		return 0;
 	add_wait_queue(sk_sleep(sk), &wait);
-	while (smc_sock_is_connecting(smc)) {
+	while (sock_connect_is_pending(smc, disconnects)) {
 		rc = busy;
 		if (!timeo)
 			break;
@@ -262,10 +278,10 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 		if (signal_pending(current))
 			break;
 		rc = 0;
-		sk_wait_event(sk, &timeo, !smc_sock_is_connecting(smc), &wait);
+		sk_wait_event(sk, &timeo, !sock_connect_is_pending(smc, disconnects), &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
-	return rc;
+	return smc->disconnects == disconnects ? rc : -EPIPE;
 }
 
 /* Return the result of connect() after the handshake. */
@@ -326,8 +342,11 @@ static int sock_disconnect(struct socket *sock, void *addr, int len, int flags)
 	bool listened;
 	int rc;
 
+	/* in SMC mode too: options that were set meanwhile are for the next connection */
+	smc_sockopt_push(smc);
 	lock_sock(sk);
 	listened = smc->listener;
+	WRITE_ONCE(smc->disconnects, smc->disconnects + 1);
 	smc_accept_stop(smc);
 	sock_connect_cancel(smc);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
@@ -461,7 +480,7 @@ static int smc_sock_getname(struct socket *sock, struct sockaddr *addr, int peer
 		     (smc_sock_mode(smc) == SMC_MODE_SMC &&
 		      inet_sk_state_load(sock->sk) == TCP_CLOSE)))
 		return -ENOTCONN;
-	/* 2: also after the clcsock timed out, since the connection outlives that */
+	/* 2 returns the address even if the clcsock timed out: the connection outlives that */
 	if (peer && smc_sock_mode(smc) == SMC_MODE_SMC)
 		peer = 2;
 	return smc_sock_clcsock_ops(smc)->getname(smc->clcsock.sock, addr, peer);
@@ -491,6 +510,8 @@ again:
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
 		rc = sock_connect_wait(smc, sock_sndtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
+		if (rc == -EPIPE)
+			rc = sk_stream_error(sk, flags, rc);
 		release_sock(sk);
 		if (rc)
 			return rc;
@@ -665,8 +686,10 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 	if (smc->listener) {
 		if (how == SHUT_WR)
 			goto out;
+		/* another party has closed the clcsock: ENOTCONN; else smc_accept_stop() does */
+		if (smc_clcsock_state(&smc->clcsock) != TCP_LISTEN)
+			rc = smc_fallback_shutdown(smc, how);
 		smc_accept_stop(smc);
-		rc = smc_fallback_shutdown(smc, how);
 		smc_accept_make_idle(smc);
 	} else if (smc_sock_is_connecting(smc)) {
 		sock_connect_cancel(smc);
@@ -695,11 +718,14 @@ static int smc_sock_setsockopt(struct socket *sock, int level, int name, sockptr
 			       unsigned int len)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
+	u8 copy[SMC_SOCKOPT_COPY] = {};
+	bool copied;
 	int rc;
 
+	copied = smc_sockopt_copy(level, name, copy, &val, len);
 	if (smc_sockopt_excludes_smc(level, name, val, len))
 		sock_exclude_smc(smc);
-	rc = smc_sockopt_set(smc, sock, level, name, val, len);
+	rc = smc_sockopt_set(smc, sock, level, name, val, len, copied);
 	if (!rc && level == SOL_SMC)
 		smc_accept_sync_flags(smc);
 	return rc;

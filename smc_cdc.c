@@ -182,12 +182,12 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 	return bits;
 }
 
-/* Apply what only a native peer sends: request and acknowledgment of an orderly move. */
-static unsigned int cdc_apply_native(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+/* Apply request and acknowledgment of an orderly move; from other peers these bytes are ignored. */
+static unsigned int cdc_apply_orderly_move(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 {
 	unsigned int bits = 0;
 
-	if (!conn->lgr->peer.marker)
+	if (!smc_peer_can(&conn->lgr->peer, SMC_CAP_ORDERLY_MOVE))
 		return 0;
 	if (msg->ext & SMC_CDC_EXT_ACK_REQ) {
 		conn->rx.answer_due = true;
@@ -228,7 +228,7 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 	rx->seen = true;
 	rx->seq = msg.seq;
 	bits = cdc_apply_consumer(conn, &msg) | cdc_apply_producer(conn, &msg) |
-	       cdc_apply_native(conn, &msg);
+	       cdc_apply_orderly_move(conn, &msg);
 	fresh = msg.state & ~rx->peer_state;
 	rx->peer_state |= msg.state;
 	if (fresh & SMC_CDC_S_DONE)
@@ -305,7 +305,8 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 		msg.flags |= SMC_CDC_F_BLOCKED;
 	if (tx->ring.request_update)
 		msg.flags |= SMC_CDC_F_UPDATE_REQ;
-	msg.flags |= smc_urgent_tx_flags(&tx->urg, tx->ring.sent, conn->lgr->peer.marker);
+	msg.flags |= smc_urgent_tx_flags(&tx->urg, tx->ring.sent,
+					 smc_peer_can(&conn->lgr->peer, SMC_CAP_URGENT_REPEAT));
 	tx->state |= tx->state_due;
 	msg.state = cdc_state_flags(tx);
 	if (tx->state_due & msg.state) {

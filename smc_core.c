@@ -12,33 +12,34 @@
  * gets; lgr/topology.c which RNICs the links connect; lgr/device_events.c device events.
  *
  * Upward calls. The LLC layer and the connection layer register one table each
- * (smc_lgr_set_ctl_events(), smc_lgr_set_conn_events()). Connections are void pointers here;
- * a reference is taken by the hold callback.
+ * (smc_lgr_set_ctl_events(), smc_lgr_set_conn_events()). What the queue pair of a link reports is
+ * handled here: messages and free slots go straight to these tables.
  *
- * Work. All works run on one unbound queue. Each queued work but free_work holds a reference on its
- * group:
+ * Work. A group has an unbound queue of its own (smc_lgr.wq) for works that may wait for its peer,
+ * those of LLC included: a peer that lets them wait delays no other group. Works that never wait
+ * for a peer, idle_work and free_work, run on a queue that all groups share. Each queued work but
+ * free_work holds a reference on its group:
  * - failover_work: moves connections away from failed links;
  * - removal_work: reports the failed links to LLC, then destroys them;
- * - balance_work: moves connections to a link that became usable;
  * - idle_work: terminates a group some time after its last connection ended;
  * - term_work: terminates the group, once;
  * - free_work: frees the group after the last reference, which may be dropped in softirq.
  *
  * Lock order (Documentation/locking.rst): registry lock, lgr->failover_mutex, lgr->mutex, then one
- * of the leaf spinlocks: the lock of lgr->conns, lgr->rtoken_lock or lgr->claims.lock. The first
- * three are mutexes and are never held while waiting for the peer. The link set is read under RCU;
- * a reader that sleeps takes a reference on the link. Reserving a place needs the registry lock, so
- * idle_work cannot terminate a group that a handshake is joining.
+ * of the leaf spinlocks: the lock of lgr->conns, lgr->rtoken_lock or lgr->rmbe_claims.lock. The
+ * first three are mutexes and are never held while waiting for the peer. The link set is read under
+ * RCU; a reader that sleeps takes a reference on the link. Reserving a place needs the registry
+ * lock, so idle_work cannot terminate a group that a handshake is joining.
  *
  * References. A group has one reference for its life, which term_work drops, one for each
  * connection in the table, each connection object, each handshake and each queued work.
  * A link has one reference for its slot and one for each connection, work or caller that uses it.
  *
  * End of a link, in two phases. smc_link_fail() records the reason in any context and queues
- * failover_work. failover_work takes all failed links out of the set, fences them and notifies the
- * connections, which continue on other links. Then removal_work reports them to LLC, unmaps the
- * regions and destroys the queue pair. Without another usable link, the group is terminated
- * instead.
+ * failover_work. failover_work takes all failed links out of the set, fences them at the same time
+ * and notifies the connections, which continue on other links. Then removal_work reports them to
+ * LLC, unmaps the regions and destroys the queue pairs. Without another usable link, the group is
+ * terminated instead.
  *
  * End of a group, in two phases. smc_lgr_terminate() marks the group dead in any context: no
  * look-up returns it any more. term_work then aborts the connections, lets LLC announce the end,
@@ -53,6 +54,7 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
+#include <smc/base/log.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
@@ -60,11 +62,12 @@
 #include <uapi/linux/smc_own.h>
 #include "lgr/internal.h"
 
+/* The two bits that tell how to treat an unknown LLC message, RFC 7609 appendix A.3 */
+#define TYPE_CLASS	0xc0
+#define TYPE_CLASS_LLC	0x00
+
 #define ID_STEP		0x100
 #define EXIT_WARN_TIME	(30 * HZ)	/* interval of warnings during an unlimited wait */
-#define BALANCE_DELAY	HZ		/* from a new link to the first move */
-#define BALANCE_PAUSE	(HZ / 10)	/* between two walks over the connections */
-#define BALANCE_WALKS	64		/* limit for each new link */
 #define LINGER_MS	200		/* from DELETE LINK to destroying the queue pairs */
 
 struct smc_lgr_registry smc_registry = {
@@ -75,14 +78,14 @@ struct smc_lgr_registry smc_registry = {
 
 static atomic_t lgr_last_id;
 static bool registry_closing;		/* under smc_registry.lock */
-static struct workqueue_struct *lgr_wq;
+static struct workqueue_struct *lgr_wq;	/* of all groups; its works never wait for a peer */
 static const struct smc_lgr_ctl_events *lgr_ctl_events;
 static const struct smc_lgr_conn_events *lgr_conn_events;
 
 static void lgr_queue_work(struct smc_lgr *lgr, struct work_struct *work)
 {
 	smc_lgr_get(lgr);
-	if (!queue_work(lgr_wq, work))
+	if (!queue_work(lgr->wq, work))
 		smc_lgr_put(lgr);
 }
 
@@ -159,81 +162,105 @@ static void lgr_idle_work_fn(struct work_struct *work)
 
 /* ---- events of links ---- */
 
-static void lgr_handle_llc(struct smc_link *link, const u8 *buf, u32 len)
+/* data path 8: the first byte distinguishes CDC and LLC */
+static void link_on_received(void *ctx, const u8 *buf, u32 len)
 {
-	lgr_ctl_events->message(link, buf, len);
+	struct smc_link *link = ctx;
+	bool cdc = len && buf[0] == SMC_CDC_TYPE;
+
+	if (!len || !smc_link_may_recv(link, cdc))
+		return;
+	if (smc_fault_hit(cdc ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
+		return;
+	WRITE_ONCE(link->last_rx, jiffies);
+	if (cdc) {
+		WRITE_ONCE(link->last_cdc, jiffies);
+		lgr_conn_events->message(link, buf, len);
+	} else if ((buf[0] & TYPE_CLASS) == TYPE_CLASS_LLC) {
+		lgr_ctl_events->message(link, buf, len);
+	}
+	/* else an optional message of a later version, which must be ignored */
 }
 
-static void lgr_handle_cdc(struct smc_link *link, const u8 *buf, u32 len)
+static void link_on_broken(void *ctx, enum ib_wc_status status)
 {
-	rcu_read_lock();
-	lgr_conn_events->message(link, buf, len);
-	rcu_read_unlock();
+	const struct smc_link *link = ctx;
+
+	smc_log_write(link->lgr->net, "group %08x: link %u: queue pair %u failed: %s\n",
+		      link->lgr->id, link->num, link->qp->qpn, ib_wc_status_msg(status));
+	smc_link_fail(ctx, SMC_LINK_QP_ERROR);
 }
 
-static void lgr_handle_link_failed(struct smc_link *link, enum smc_link_reason reason)
+/* LLC first: it has at most one message to send, and a peer waits for that. */
+static void link_on_slots_free(void *ctx)
+{
+	lgr_ctl_events->slots_free(ctx);
+	lgr_conn_events->slots_free(ctx);
+}
+
+static const struct smc_wr_events link_qp_events = {
+	.received = link_on_received,
+	.broken = link_on_broken,
+	.slots_free = link_on_slots_free,
+};
+
+/**
+ * smc_link_fail() - fail a link
+ * @link: link
+ * @reason: why; the first reason stays
+ *
+ * The only way to fail a link. Queues failover_work for the first reason, unless the link is out of
+ * the set already: then another path handles it, and it is no failure. Any context, never sleeps.
+ */
+void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 {
 	struct smc_lgr *lgr = link->lgr;
 
-	/* Another path already took the link out of the set and handles it: not a failure. */
+	if (!smc_link_record_failure(link, reason, __builtin_return_address(0)))
+		return;
 	if (rcu_access_pointer(lgr->links[link->slot]) != link)
 		return;
+	reason = atomic_read(&link->reason);
 	if (!smc_lgr_is_dead(lgr) && reason != READ_ONCE(link->removal_reason)) {
 		smc_stats_inc(lgr->net, SMC_STAT_LINK_FAIL);
 		if (reason == SMC_LINK_STALLED)
 			smc_stats_inc(lgr->net, SMC_STAT_LINK_STALL);
 	}
 	set_bit(link->slot, &lgr->failed_slots);
+	/* If the work waits for the fences of other links, it begins this one beside them. */
+	wake_up(&lgr->fence_wait);
 	lgr_queue_work(lgr, &lgr->failover_work);
 }
 
-static void lgr_handle_slots_free(struct smc_link *link)
+/**
+ * smc_link_notify_usable() - notify the connections that a further link became usable
+ * @link: link
+ *
+ * Process context; not concurrently for a group.
+ */
+void smc_link_notify_usable(struct smc_link *link)
 {
-	rcu_read_lock();
-	lgr_conn_events->slots_free(link);
-	rcu_read_unlock();
+	lgr_conn_events->link_usable(link);
 }
 
-static const struct smc_link_events lgr_link_events = {
-	.llc = lgr_handle_llc,
-	.cdc = lgr_handle_cdc,
-	.failed = lgr_handle_link_failed,
-	.slots_free = lgr_handle_slots_free,
-};
+/**
+ * smc_link_hold_conns() - stop or resume sending of connections over a link
+ * @link: link
+ * @hold: true: connections must not send; false: they may again
+ *
+ * LLC messages are not affected. After resuming, connections that were refused try again. Not from
+ * within a completion.
+ */
+void smc_link_hold_conns(struct smc_link *link, bool hold)
+{
+	WRITE_ONCE(link->conns_held, hold);
+	if (hold)
+		return;
+	smp_mb();	/* pairs with smc_tx.c: the sender sees this, or we see it wait */
+	lgr_conn_events->slots_free(link);
+}
 
 /* ---- failover: connections leave failed links ---- */
-
-/* Call @fn for each connection of the group, with a reference on it. Process context. */
-static void lgr_notify_conns(struct smc_lgr *lgr, void (*fn)(void *conn, void *arg), void *arg)
-{
-	struct smc_lgr_conn_entry *entry;
-	unsigned long i;
-	void *conn;
-
-	rcu_read_lock();
-	xa_for_each(&lgr->conns, i, entry) {
-		conn = entry->conn;
-		if (!lgr_conn_events->get(conn))
-			continue;
-		rcu_read_unlock();
-		fn(conn, arg);
-		lgr_conn_events->put(conn);
-		rcu_read_lock();
-	}
-	rcu_read_unlock();
-}
-
-static void lgr_notify_conn_lost(void *conn, void *arg)
-{
-	lgr_conn_events->link_lost(conn, arg);
-}
-
-static void lgr_notify_conn_end(void *conn, void *arg)
-{
-	const struct smc_lgr *lgr = arg;
-
-	lgr_conn_events->terminated(conn, lgr->reason);
-}
 
 /* Informational. Concurrent losses may mix their fields. */
 static void lgr_record_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
@@ -244,15 +271,15 @@ static void lgr_record_loss(struct smc_lgr *lgr, enum smc_link_reason reason)
 }
 
 /*
- * Fence a link before its connections retransmit over another one: late WRITEs of the peer must
- * not overwrite retransmitted data, and our RNIC must not read a send ring again.
+ * Begin to fence a link: its connections may not retransmit over another one before that is done.
+ * Late WRITEs of the peer must not overwrite retransmitted data, and our RNIC must not read a send
+ * ring again.
  */
-static void lgr_fence_link(struct smc_lgr *lgr, struct smc_link *link)
+static void lgr_begin_fence(struct smc_lgr *lgr, struct smc_link *link)
 {
 	enum smc_link_reason reason = atomic_read(&link->reason);
 
-	if (smc_link_fence(link))
-		smc_stats_inc(lgr->net, SMC_STAT_FENCE_LATE);
+	smc_link_fence_begin(link, &lgr->fence_wait);
 	if (reason == SMC_LINK_SETUP_FAILED)
 		return;
 	smc_stats_inc(lgr->net, SMC_STAT_LINK_LEFT);
@@ -260,6 +287,47 @@ static void lgr_fence_link(struct smc_lgr *lgr, struct smc_link *link)
 	/* Two links may fail at once, each because the other was still usable. */
 	if (!smc_lgr_has_link(lgr))
 		smc_lgr_terminate(lgr, reason);
+}
+
+/* Return how many jiffies may pass before the first fence of @slots ends; 0: one can be ended. */
+static unsigned long lgr_fence_left(struct smc_lgr *lgr, unsigned long slots)
+{
+	unsigned long left = MAX_SCHEDULE_TIMEOUT;
+	u32 slot;
+
+	for_each_set_bit(slot, &slots, SMC_LGR_LINKS)
+		left = min(left, smc_link_fence_left(smc_lgr_unlinked_link(lgr, slot)));
+	return left;
+}
+
+/* True if lgr_unlink_failed() has something to do. */
+static bool lgr_has_failed_link(const struct smc_lgr *lgr)
+{
+	return READ_ONCE(lgr->failed_slots) && !smc_lgr_is_dead(lgr);
+}
+
+/*
+ * Wait until the device of a link of @slots has flushed, the time of one is over, or one more link
+ * has failed. Their fences have begun. Returns the slots whose fences have not ended.
+ */
+static unsigned long lgr_wait_fences(struct smc_lgr *lgr, unsigned long slots)
+{
+	unsigned long todo = slots;
+	struct smc_link *link;
+	u32 slot;
+
+	wait_event_timeout(lgr->fence_wait,
+			   !lgr_fence_left(lgr, slots) || lgr_has_failed_link(lgr),
+			   lgr_fence_left(lgr, slots));
+	for_each_set_bit(slot, &slots, SMC_LGR_LINKS) {
+		link = smc_lgr_unlinked_link(lgr, slot);
+		if (smc_link_fence_left(link))
+			continue;
+		if (smc_link_fence(link))
+			smc_stats_inc(lgr->net, SMC_STAT_FENCE_LATE);
+		todo &= ~BIT(slot);
+	}
+	return todo;
 }
 
 /*
@@ -283,8 +351,8 @@ static bool lgr_unlink_failed(struct smc_lgr *lgr, u32 slot)
 	else if (reason != SMC_LINK_OK)
 		mine = smc_lgr_unlink(lgr, link);
 	if (mine)
-		pr_info_ratelimited("group %08x: link %u lost: %s\n", lgr->id, link->num,
-				    smc_link_reason_str(reason));
+		smc_log_write(lgr->net, "group %08x: link %u lost: %s\n", lgr->id, link->num,
+			      smc_link_reason_str(reason));
 	smc_link_put(link);
 	return mine;
 }
@@ -297,7 +365,7 @@ static void lgr_failover_conns(struct smc_lgr *lgr, struct smc_link *link)
 {
 	u32 moves = atomic_read(&lgr->conn_moves);
 
-	lgr_notify_conns(lgr, lgr_notify_conn_lost, link);
+	lgr_conn_events->link_lost(link);
 	/* else they were aborted with the group */
 	if (!smc_lgr_is_dead(lgr))
 		smc_link_report_failover(link, atomic_read(&lgr->conn_moves) - moves);
@@ -305,28 +373,31 @@ static void lgr_failover_conns(struct smc_lgr *lgr, struct smc_link *link)
 
 /*
  * Fence the links of @slots, which the caller has taken out of the set, and all failed links, then
- * move their connections. Repeats until no further link has failed, since the peer may move on
- * while a fence waits. All links are fenced before the first connection is notified, and none is
- * destroyed before the last one: a CDC message of one link may be processed after messages of
- * another link, and its data must still be in the RMB.
+ * move their connections. The fences run side by side, also that of a link that fails while others
+ * wait, so a device that does not flush costs its time limit once for all links that it loses at
+ * the same time. All links are fenced before the first connection is notified, and none is shut
+ * down before the last one is: a CDC message of one link may be processed after messages of another
+ * link, and its data must still be in the RMB.
  * Returns the slots of all these links; the caller must remove them.
  */
 static unsigned long lgr_failover_links(struct smc_lgr *lgr, unsigned long slots)
 {
-	unsigned long todo = slots;
+	unsigned long lost = slots, todo = 0;
 	u32 slot;
 
 	lockdep_assert_held(&lgr->failover_mutex);
 	for (;;) {
 		for (slot = 0; slot < SMC_LGR_LINKS && !smc_lgr_is_dead(lgr); slot++)
 			if (lgr_unlink_failed(lgr, slot))
-				todo |= BIT(slot);
+				lost |= BIT(slot);
+		for_each_set_bit(slot, &lost, SMC_LGR_LINKS)
+			lgr_begin_fence(lgr, smc_lgr_unlinked_link(lgr, slot));
+		slots |= lost;
+		todo |= lost;
+		lost = 0;
 		if (!todo)
 			break;
-		slots |= todo;
-		for_each_set_bit(slot, &todo, SMC_LGR_LINKS)
-			lgr_fence_link(lgr, smc_lgr_unlinked_link(lgr, slot));
-		todo = 0;
+		todo = lgr_wait_fences(lgr, todo);
 	}
 	for_each_set_bit(slot, &slots, SMC_LGR_LINKS)
 		lgr_failover_conns(lgr, smc_lgr_unlinked_link(lgr, slot));
@@ -412,50 +483,7 @@ static void lgr_removal_work_fn(struct work_struct *work)
 	smc_lgr_put(lgr);
 }
 
-/* ---- balancing: connections move to a new link ---- */
-
-static void lgr_balance_cancel(struct smc_lgr *lgr)
-{
-	if (cancel_delayed_work(&lgr->balance_work))
-		smc_lgr_put(lgr);
-}
-
-static void lgr_balance_arm(struct smc_lgr *lgr, unsigned long delay)
-{
-	smc_lgr_get(lgr);
-	if (mod_delayed_work(lgr_wq, &lgr->balance_work, delay))
-		smc_lgr_put(lgr);
-	/* see smc_lgr_idle_arm() */
-	if (smc_lgr_is_dead(lgr))
-		lgr_balance_cancel(lgr);
-}
-
-static void lgr_balance_work_fn(struct work_struct *work)
-{
-	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, balance_work);
-
-	if (!smc_lgr_is_dead(lgr) && lgr->balance_walks && lgr_conn_events->balance(lgr)) {
-		lgr->balance_walks--;
-		lgr_balance_arm(lgr, BALANCE_PAUSE);
-	}
-	smc_lgr_put(lgr);
-}
-
-/**
- * smc_lgr_start_balance() - let connections move to a link that became usable
- * @lgr: group
- *
- * Starts after BALANCE_DELAY: by then the peer can use the link too, and a flapping link has
- * failed again. Does nothing if the setting is off. Process context.
- */
-void smc_lgr_start_balance(struct smc_lgr *lgr)
-{
-	if (!READ_ONCE(smc_settings_get(lgr->net)->balance))
-		return;
-	WRITE_ONCE(lgr->balance_round, lgr->balance_round + 1);
-	WRITE_ONCE(lgr->balance_walks, BALANCE_WALKS);
-	lgr_balance_arm(lgr, BALANCE_DELAY);
-}
+/* ---- adding links ---- */
 
 /**
  * smc_lgr_add_link() - add a link to a group, for ADD LINK
@@ -491,7 +519,7 @@ struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8
 		smc_path_put(path);
 		return ERR_PTR(rc);
 	}
-	link = smc_link_create(lgr, lgr->net, slot, path, &lgr_link_events);
+	link = smc_link_create(lgr, slot, path, &link_qp_events);
 	if (IS_ERR(link)) {
 		mutex_unlock(&lgr->mutex);
 		return link;
@@ -545,8 +573,13 @@ void smc_lgr_put(struct smc_lgr *lgr)
 	kref_put(&lgr->ref, lgr_release);
 }
 
+/*
+ * Not in a work of @lgr->wq, which is waited for: a work that has dropped the last reference may
+ * not have returned yet. No other one is left: each held a reference, or LLC has cancelled it.
+ */
 static void lgr_free(struct smc_lgr *lgr)
 {
+	destroy_workqueue(lgr->wq);
 	xa_destroy(&lgr->conns);
 	kvfree(lgr->rtokens);
 	mutex_destroy(&lgr->mutex);
@@ -558,7 +591,8 @@ static void lgr_free_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, free_work);
 
-	lgr_ctl_events->release(lgr);
+	lgr_ctl_events->released(lgr);
+	lgr_conn_events->released(lgr);
 	smc_pool_destroy(&lgr->pool);
 	/* Last: smc_lgr_net_exit() waits until no group is listed. */
 	mutex_lock(&smc_registry.lock);
@@ -588,32 +622,30 @@ void smc_lgr_terminate(struct smc_lgr *lgr, enum smc_link_reason reason)
  * - handshakes and connections with a reference: their waits in the LLC layer end with its
  *   terminated upcall, their posts fail once the queue pairs are gone, and the objects they use
  *   stay until they drop the reference;
- * - failover_work and removal_work are waited for; they never wait for term_work;
+ * - failover_work and removal_work are waited for, after all fences have begun; they never wait for
+ *   term_work;
  * - works of the LLC layer are waited for inside the upcall;
  * - completions end when the queue pairs are drained.
  */
 static void lgr_term_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, term_work);
+	unsigned long slots = 0;
 	struct smc_link *link;
+	u32 slot;
 
-	pr_info_ratelimited("group %08x: ends: %s\n", lgr->id, smc_link_reason_str(lgr->reason));
+	smc_log_write(lgr->net, "group %08x: ends: %s\n", lgr->id,
+		      smc_link_reason_str(lgr->reason));
 	smc_stats_inc(lgr->net, SMC_STAT_LGR_TERM);
 	smc_lgr_report(lgr, SMC_NETLINK_OWN_EV_LGR_END, lgr->reason);
 	smc_registry_wake();
 	smc_lgr_idle_cancel(lgr);
-	lgr_balance_cancel(lgr);
 
 	/* A connection or link added after this point sees lgr->dead. */
 	xa_lock_bh(&lgr->conns);
 	xa_unlock_bh(&lgr->conns);
-	lgr_notify_conns(lgr, lgr_notify_conn_end, lgr);
+	lgr_conn_events->terminated(lgr);
 	lgr_ctl_events->terminated(lgr);
-	if (cancel_work_sync(&lgr->failover_work))
-		smc_lgr_put(lgr);
-	if (cancel_work_sync(&lgr->removal_work))
-		smc_lgr_put(lgr);
-	lgr_remove_failed(lgr);
 	/*
 	 * DELETE LINK has been sent. Keep the queue pairs for a moment, so that our RNIC
 	 * acknowledges what the peer has in flight. A peer with infinite retries would otherwise
@@ -622,18 +654,37 @@ static void lgr_term_work_fn(struct work_struct *work)
 	if (smc_lgr_has_link(lgr))
 		msleep(LINGER_MS);
 
+	/* Begin all fences before waiting for one; failover_work may be waiting for others. */
 	smc_lgr_for_each_link(lgr, link) {
 		if (smc_lgr_unlink(lgr, link)) {
 			smc_link_fail(link, lgr->reason);
-			smc_lgr_shutdown_link(lgr, link);
+			smc_link_fence_begin(link, NULL);
+			slots |= BIT(link->slot);
 		}
 	}
+	if (cancel_work_sync(&lgr->failover_work))
+		smc_lgr_put(lgr);
+	if (cancel_work_sync(&lgr->removal_work))
+		smc_lgr_put(lgr);
+	lgr_remove_failed(lgr);
+	for_each_set_bit(slot, &slots, SMC_LGR_LINKS)
+		smc_lgr_shutdown_link(lgr, smc_lgr_unlinked_link(lgr, slot));
 	smc_lgr_put(lgr);	/* of its life */
 	smc_lgr_put(lgr);	/* of this work */
 }
 
-static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
-				 const struct smc_peer *peer)
+/**
+ * smc_lgr_alloc() - allocate a group for a first contact
+ * @net: namespace
+ * @role: client or server
+ * @peer: the peer, copied
+ *
+ * Only the caller knows the group. It sets up the LLC state (smc_llc_create()) and then calls
+ * smc_lgr_begin(), or smc_lgr_discard() if one of both fails. Process context.
+ *
+ * Return: the group, or NULL.
+ */
+struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer)
 {
 	struct smc_lgr *lgr;
 
@@ -642,31 +693,51 @@ static struct smc_lgr *lgr_alloc(struct net *net, enum smc_role role,
 		return NULL;
 	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_LGR_RTOKENS,
 							    sizeof(*lgr->rtokens), GFP_KERNEL));
-	if (!lgr->rtokens) {
-		kfree(lgr);
-		return NULL;
-	}
+	if (!lgr->rtokens)
+		goto free_lgr;
+	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
+	/* not WQ_MEM_RECLAIM: a thread per group, and freeing memory never waits for a group */
+	lgr->wq = smc_fault_null(LGR_WQ, alloc_workqueue("smc_lgr_%08x", WQ_UNBOUND, 0, lgr->id));
+	if (!lgr->wq)
+		goto free_rtokens;
 	kref_init(&lgr->ref);
 	INIT_LIST_HEAD(&lgr->entry);
 	lgr->net = net;
 	lgr->net_cookie = net->net_cookie;
-	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
 	lgr->role = role;
 	lgr->peer = *peer;
 	mutex_init(&lgr->failover_mutex);
 	mutex_init(&lgr->mutex);
+	init_waitqueue_head(&lgr->fence_wait);
 	lgr->next_link_num = 1;
 	xa_init_flags(&lgr->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	spin_lock_init(&lgr->rtoken_lock);
 	smc_claim_init_list(&lgr->rmbe_claims);
 	smc_pool_init(&lgr->pool, net);
 	INIT_DELAYED_WORK(&lgr->idle_work, lgr_idle_work_fn);
-	INIT_DELAYED_WORK(&lgr->balance_work, lgr_balance_work_fn);
 	INIT_WORK(&lgr->term_work, lgr_term_work_fn);
 	INIT_WORK(&lgr->failover_work, lgr_failover_work_fn);
 	INIT_WORK(&lgr->removal_work, lgr_removal_work_fn);
 	INIT_WORK(&lgr->free_work, lgr_free_work_fn);
 	return lgr;
+
+free_rtokens:
+	kvfree(lgr->rtokens);
+free_lgr:
+	kfree(lgr);
+	return NULL;
+}
+
+/**
+ * smc_lgr_discard() - free a group that was not begun
+ * @lgr: group from smc_lgr_alloc(), with or without LLC state
+ *
+ * Process context.
+ */
+void smc_lgr_discard(struct smc_lgr *lgr)
+{
+	lgr_ctl_events->released(lgr);
+	lgr_free(lgr);
 }
 
 /* Create the first link, in slot 0. Takes over @path. The group is not in the registry yet. */
@@ -674,7 +745,7 @@ static int lgr_add_first_link(struct smc_lgr *lgr, struct smc_path *path)
 {
 	struct smc_link *link;
 
-	link = smc_link_create(lgr, lgr->net, 0, path, &lgr_link_events);
+	link = smc_link_create(lgr, 0, path, &link_qp_events);
 	if (IS_ERR(link))
 		return PTR_ERR(link);
 	if (lgr->role == SMC_SERVER)
@@ -698,10 +769,8 @@ static void registry_insert(struct smc_lgr *lgr)
 }
 
 /**
- * smc_lgr_create() - create a group for a first contact
- * @net: namespace
- * @role: client or server
- * @peer: the peer, copied
+ * smc_lgr_begin() - create the first link of a group and list the group
+ * @lgr: group from smc_lgr_alloc(), with LLC state
  * @path: local end of the first link; taken over, on error too
  *
  * The group has one link in slot 0, with its queue pair in INIT; a server's link has its number
@@ -709,33 +778,21 @@ static void registry_insert(struct smc_lgr *lgr)
  * smc_lgr_set_ready(). If the first contact fails, the caller terminates the group with
  * SMC_LINK_SETUP_FAILED and drops its reference. Process context, sleeps.
  *
- * Return: the group with one reference and one reserved place, or ERR_PTR: -ENOMEM or an error
- * of the device.
+ * Return: 0: the caller has one reference and one reserved place; or an error of the device: the
+ * caller calls smc_lgr_discard().
  */
-struct smc_lgr *smc_lgr_create(struct net *net, enum smc_role role,
-			       const struct smc_peer *peer, struct smc_path *path)
+int smc_lgr_begin(struct smc_lgr *lgr, struct smc_path *path)
 {
 	struct smc_ib_device *dev = path->dev;
-	struct smc_lgr *lgr;
-	int rc = -ENOMEM;
+	int rc;
 
-	lgr = lgr_alloc(net, role, peer);
-	if (!lgr)
-		goto err_path;
-	rc = lgr_ctl_events->init(lgr);
-	if (rc)
-		goto err_lgr;
 	smc_ib_device_get(dev);	/* the path is given away, and dev->dead is read below */
 	rc = lgr_add_first_link(lgr, path);
-	if (rc) {
-		smc_ib_device_put(dev);
-		lgr_ctl_events->release(lgr);
-		lgr_free(lgr);
-		return ERR_PTR(rc);
-	}
+	if (rc)
+		goto out;
 	smc_lgr_get(lgr);	/* for the caller; term_work drops the first one */
 	lgr->reserved = 1;
-	trace_smc_group_state(lgr->id, role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);
+	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);
 	smc_lgr_report(lgr, SMC_NETLINK_OWN_EV_LGR_BEGIN, SMC_LINK_OK);
 	mutex_lock(&smc_registry.lock);
 	registry_insert(lgr);
@@ -745,14 +802,9 @@ struct smc_lgr *smc_lgr_create(struct net *net, enum smc_role role,
 	/* The device may have been removed before the group was listed. */
 	if (READ_ONCE(dev->dead))
 		smc_lgr_terminate(lgr, SMC_LINK_DEVICE_GONE);
+out:
 	smc_ib_device_put(dev);
-	return lgr;
-
-err_lgr:
-	lgr_free(lgr);
-err_path:
-	smc_path_put(path);
-	return ERR_PTR(rc);
+	return rc;
 }
 
 /**
@@ -856,14 +908,28 @@ void smc_lgr_net_exit(struct net *net)
 		if (!registry_terminate(net))
 			return;
 		if (time_after(jiffies, warn_at)) {
-			pr_warn("still waiting for link groups to end\n");
+			pr_warn("namespace %u: still waiting for its link groups to end\n",
+				net ? net->ns.inum : 0);
 			warn_at = jiffies + EXIT_WARN_TIME;
 		}
 		wait_event_timeout(smc_registry.wait, atomic_read(&smc_registry.seq) != seq, HZ);
 	}
 }
 
+/**
+ * smc_lgr_net_begin_exit() - terminate the groups of a namespace, without waiting for them
+ * @net: namespace that ends
+ *
+ * Called for each namespace that ends with others before smc_lgr_net_exit() waits for the groups of
+ * the first one: all groups end in parallel. Process context, takes a mutex.
+ */
+void smc_lgr_net_begin_exit(struct net *net)
+{
+	registry_terminate(net);
+}
+
 static struct pernet_operations lgr_net_ops = {
+	.pre_exit = smc_lgr_net_begin_exit,
 	.exit = smc_lgr_net_exit,
 };
 

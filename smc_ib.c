@@ -93,7 +93,7 @@ void smc_ib_device_get(struct smc_ib_device *dev)
  *
  * Any context.
  *
- * Return: false if the verbs device is gone, or is only waited for until it goes.
+ * Return: false if the last reference is gone: the verbs device is being removed.
  */
 bool smc_ib_device_get_unless_zero(struct smc_ib_device *dev)
 {
@@ -131,7 +131,7 @@ static void ib_device_release(struct kref *ref)
 {
 	struct smc_ib_device *dev = container_of(ref, struct smc_ib_device, ref);
 
-	complete(&dev->released);	/* ib_client_remove() goes on */
+	complete(&dev->released);	/* lets ib_client_remove() continue */
 }
 
 /**

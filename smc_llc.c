@@ -14,8 +14,9 @@
  *			exchange: llc/delete_link.c.
  *	RKEY		CONFIRM RKEY or DELETE RKEY of this host: llc/rkey.c.
  *
- *	TEST LINK (llc/test_link.c) and "delete all links" are processed at once. RKEY requests of
- *	the peer take no turn, but a server refuses them while its own exchange changes the links.
+ *	TEST LINK (llc/test_link.c) is answered in softirq, by llc_msg_receive(). "Delete all links"
+ *	takes no turn. RKEY requests of the peer take none either, but a server refuses them while
+ *	its own exchange changes the links.
  *
  * Turn
  *
@@ -24,18 +25,19 @@
  *	each exchange that this host is about to start: run now, wait for the turn, refuse, drop or
  *	end the group. A message that waits for the turn is moved to smc_llc.deferred;
  *	llc_turn_end() puts it back at the head of the queue. An exchange of this host that has
- *	to wait tries again (llc/recovery.c, llc/rkey.c).
+ *	to wait tries again (llc/recovery.c, llc/rkey.c); that of a lost link comes first
+ *	(llc/delete_link.c).
  *
  * Works and queues
  *
  *	llc_msg_receive() copies a message in softirq and appends it to smc_llc.queue. smc_llc.work
  *	processes the queue in order of arrival. It may wait for a send slot, but not for a message
- *	of the peer. Code that waits for the peer runs elsewhere: in the callers of
+ *	of the peer. Code that waits for a message runs elsewhere: in the callers of
  *	smc_rkey_confirm(), in the handshake (on its own wait queue), in add_work (messages
- *	are handed over through llc_add.inbox), in recovery_work and in withdraw_work. All but
- *	the handshake wait on smc_llc.wait, each with a deadline, and stop when the group dies or
- *	the link breaks. The timers are in llc/timers.c, together with the two work queues: one
- *	for works that wait for the peer, one for those that do not.
+ *	are handed over through llc_add.inbox), in lost_work, recovery_work and withdraw_work. All
+ *	but the handshake wait on smc_llc.wait, each with a deadline, and stop when the group dies
+ *	or the link breaks. The timers are in llc/timers.c. All works run on the queue of their
+ *	group (smc_lgr.wq), side by side: whatever one of them waits for, it delays no other group.
  *
  * Locks
  *
@@ -56,6 +58,7 @@
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
+#include <smc/base/log.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
@@ -212,7 +215,7 @@ static void llc_fc_agree_max_links(struct smc_llc *llc, const struct smc_llc_con
 	u8 most = peer->max_links;
 
 	lockdep_assert_held(&llc->lock);
-	if (peer->version > 1 || !peer->marker || !cl->max_links)
+	if (peer->version > 1 || !smc_peer_can(peer, SMC_CAP_MANY_LINKS) || !cl->max_links)
 		return;
 	if (llc->lgr->role == SMC_CLIENT)
 		most = READ_ONCE(smc_settings_get(llc->lgr->net)->max_links);
@@ -310,7 +313,7 @@ static bool llc_add_link_dispatch(struct smc_llc *llc, struct llc_event *ev)
 	if (llc->lgr->role == SMC_CLIENT)
 		return !llc_add_link_check_early(llc, ev->link) &&
 		       smc_add_link_client_begin(llc, ev);
-	smc_recovery_peer_request(llc, false);
+	smc_recovery_peer_request(llc, NULL);
 	return false;
 }
 
@@ -329,7 +332,7 @@ static bool llc_event_dispatch(struct smc_llc *llc, struct llc_event *ev,
 	case SMC_LLC_IN_ADD_LINK_CONT_RSP:
 		return smc_add_link_take_msg(llc, ev, msg);
 	case SMC_LLC_IN_REQ_ADD_LINK:
-		smc_recovery_peer_request(llc, true);
+		smc_recovery_peer_request(llc, ev->link);
 		break;
 	case SMC_LLC_IN_DELETE_LINK:
 	case SMC_LLC_IN_DELETE_LINK_NEW:
@@ -344,11 +347,10 @@ static bool llc_event_dispatch(struct smc_llc *llc, struct llc_event *ev,
 	case SMC_LLC_IN_RKEY_RSP:
 		smc_rkey_take_response(llc, ev->link, msg);
 		break;
-	case SMC_LLC_IN_TEST_LINK:
-		smc_test_link_answer(ev->link, msg);
-		break;
 	default:
-		break;	/* responses: only their arrival counts, or none is expected */
+		/* responses: only their arrival counts, or none is expected */
+		/* TEST LINK: llc_msg_receive() has answered it */
+		break;
 	}
 	return false;
 }
@@ -390,7 +392,7 @@ static bool llc_event_run(struct smc_llc *llc, struct llc_event *ev,
 static void llc_event_violate(struct smc_lgr *lgr, enum smc_llc_input input)
 {
 	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC_BAD);
-	pr_info_ratelimited("group %08x: unexpected %s\n", lgr->id, smc_llc_input_str(input));
+	smc_log_write(lgr->net, "group %08x: unexpected %s\n", lgr->id, smc_llc_input_str(input));
 	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);
 }
 
@@ -455,26 +457,12 @@ static void llc_queue_work(struct work_struct *work)
 	}
 }
 
-static void llc_msg_count(const struct smc_link *link, const u8 *buf, u32 len)
+/* Queue a received message. A peer that floods the queue loses the group. */
+static void llc_msg_queue(struct smc_llc *llc, struct smc_link *link, const u8 *buf, u32 len)
 {
-	const struct smc_lgr *lgr = link->lgr;
-	struct smc_llc_msg msg;
-
-	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC);
-	if (smc_llc_msg_parse(buf, len, &msg))
-		return;
-	smc_stats_add_msg(lgr->net, SMC_MSGS_LLC_RX, msg.type);
-	trace_smc_llc_rx(link->uid, msg.type, msg.response);
-}
-
-/* Queue a received message; softirq. A peer that floods the queue loses the group. */
-static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
-{
-	struct smc_llc *llc = llc_from_link(link);
 	struct llc_event *ev = NULL;
 	bool flood = false;
 
-	llc_msg_count(link, buf, len);
 	if (len && len <= SMC_LLC_V2_MAX_LEN)
 		ev = smc_fault_null(LLC_EVENT, kmalloc(struct_size(ev, buf, len), GFP_ATOMIC));
 	if (!ev) {
@@ -490,7 +478,7 @@ static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 	if (!llc->dead && !flood) {
 		list_add_tail(&ev->entry, &llc->queue);
 		llc->nqueued++;
-		queue_work(smc_llc_wq, &llc->work);
+		queue_work(llc->lgr->wq, &llc->work);
 		ev = NULL;
 	}
 	spin_unlock(&llc->lock);
@@ -498,6 +486,29 @@ static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 		llc_event_free(ev);
 	if (flood)
 		smc_lgr_terminate(llc->lgr, SMC_LINK_PROTOCOL);
+}
+
+/*
+ * A message has arrived; softirq. TEST LINK is answered here, whatever exchange has the turn
+ * (SMC_LLC_PASS); the order with other messages does not matter.
+ */
+static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
+{
+	struct smc_llc *llc = llc_from_link(link);
+	const struct smc_lgr *lgr = link->lgr;
+	struct smc_llc_msg msg;
+
+	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC);
+	if (!smc_llc_msg_parse(buf, len, &msg)) {
+		smc_stats_add_msg(lgr->net, SMC_MSGS_LLC_RX, msg.type);
+		trace_smc_llc_rx(link->uid, msg.type, msg.response);
+		if (msg.type == SMC_LLC_TEST_LINK && !msg.response &&
+		    msg.version == lgr->peer.version) {
+			smc_test_link_receive(llc, link, &msg);
+			return;
+		}
+	}
+	llc_msg_queue(llc, link, buf, len);
 }
 
 /* ---- recovery ---- */
@@ -521,7 +532,7 @@ static void llc_recovery_work(struct work_struct *work)
 		smc_delete_link_send_requests(llc);
 	if (!smc_delete_link_run_scheduled(llc))
 		return;
-	link = any_port || ports ? smc_lgr_pick_link(lgr) : NULL;
+	link = any_port || ports || smc_recovery_has_requests(llc) ? smc_lgr_pick_link(lgr) : NULL;
 	if (!link)
 		return;
 	if (lgr->role == SMC_SERVER)
@@ -533,7 +544,15 @@ static void llc_recovery_work(struct work_struct *work)
 
 /* ---- events of the group ---- */
 
-static int llc_lgr_init(struct smc_lgr *lgr)
+/**
+ * smc_llc_create() - set up the LLC state of a new group
+ * @lgr: group from smc_lgr_alloc(); frees the state when it is released
+ *
+ * Process context.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int smc_llc_create(struct smc_lgr *lgr)
 {
 	struct smc_llc *llc;
 
@@ -550,6 +569,7 @@ static int llc_lgr_init(struct smc_lgr *lgr)
 	INIT_WORK(&llc->work, llc_queue_work);
 	INIT_WORK(&llc->add_work,
 		  lgr->role == SMC_SERVER ? smc_add_link_server_work : smc_add_link_client_work);
+	INIT_WORK(&llc->lost_work, smc_delete_link_lost_work);
 	INIT_DELAYED_WORK(&llc->recovery_work, llc_recovery_work);
 	INIT_DELAYED_WORK(&llc->test_work, smc_test_link_work);
 	INIT_DELAYED_WORK(&llc->withdraw_work, smc_llc_withdraw_work);
@@ -617,8 +637,9 @@ static void llc_lgr_terminated(struct smc_lgr *lgr)
 	llc_fc_set(llc, SMC_LLC_FC_BROKEN);
 	spin_unlock_bh(&llc->lock);
 	wake_up_all(&llc->wait);
-	/* the first two start add_work */
+	/* smc_llc.work and recovery_work start add_work */
 	cancel_work_sync(&llc->work);
+	cancel_work_sync(&llc->lost_work);
 	smc_llc_timer_stop(llc);
 	if (cancel_work_sync(&llc->add_work)) {
 		/* add_work did not run: free what it would have freed */
@@ -638,48 +659,17 @@ static void llc_lgr_ports_changed(struct smc_lgr *lgr)
 	smc_recovery_ports_changed(lgr->llc);
 }
 
-static void llc_lgr_release(struct smc_lgr *lgr)
+static void llc_lgr_released(struct smc_lgr *lgr)
 {
 	kfree(lgr->llc);
 	lgr->llc = NULL;
 }
 
 const struct smc_lgr_ctl_events smc_llc_events = {
-	.init = llc_lgr_init,
 	.message = llc_msg_receive,
+	.slots_free = smc_test_link_send_answer,
 	.link_lost = llc_lgr_link_lost,
 	.ports_changed = llc_lgr_ports_changed,
 	.terminated = llc_lgr_terminated,
-	.release = llc_lgr_release,
+	.released = llc_lgr_released,
 };
-
-/* ---- module ---- */
-
-/**
- * smc_llc_init() - create the work queues
- *
- * Return: 0 or -ENOMEM.
- */
-int smc_llc_init(void)
-{
-	smc_llc_wq = smc_fault_null(LLC_WQ, alloc_workqueue("smc_llc", WQ_UNBOUND, 0));
-	if (!smc_llc_wq)
-		return -ENOMEM;
-	smc_llc_wait_wq = smc_fault_null(LLC_WAIT_WQ,
-					 alloc_workqueue("smc_llc_wait", WQ_UNBOUND, 0));
-	if (smc_llc_wait_wq)
-		return 0;
-	destroy_workqueue(smc_llc_wq);
-	return -ENOMEM;
-}
-
-/**
- * smc_llc_exit() - destroy the work queues
- *
- * No group exists any more.
- */
-void smc_llc_exit(void)
-{
-	destroy_workqueue(smc_llc_wait_wq);
-	destroy_workqueue(smc_llc_wq);
-}

@@ -38,6 +38,7 @@
 #include <net/genetlink.h>
 #include <smc/base/events.h>
 #include <smc/base/fault.h>
+#include <smc/base/log.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
@@ -56,6 +57,7 @@
 #include <smc/socket/af_smc.h>
 #include <smc/socket/inet.h>
 #include <smc/tcp/option.h>
+#include <smc/tcp/orphan.h>
 
 /**
  * struct main_subsystem - One entry of the start order
@@ -87,6 +89,7 @@ static const struct main_subsystem main_subsystems[] = {
 	{ "fault sites", smc_fault_init, smc_fault_exit },
 #endif
 	{ "statistics", smc_stats_init, smc_stats_exit },
+	{ "log", smc_log_init, smc_log_exit },
 	{ "events", smc_event_init, smc_event_exit },
 	{ "PNET table", smc_pnet_init, smc_pnet_exit },
 	{ "settings", smc_settings_init, smc_settings_exit },
@@ -94,9 +97,9 @@ static const struct main_subsystem main_subsystems[] = {
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
 	{ "handshake limits", smc_admission_init, smc_admission_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
+	{ "orphans", smc_orphan_init, smc_orphan_exit },
 	{ "zero copy", smc_zerocopy_init, smc_zerocopy_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },
-	{ "LLC", smc_llc_init, smc_llc_exit },
 	{ "RDMA devices", main_ib_init, smc_ib_exit },
 	{ "link groups", main_lgr_init, smc_lgr_exit },
 	{ "handshake", smc_hs_init, smc_hs_exit },

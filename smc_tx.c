@@ -49,6 +49,7 @@
 #include <smc/lgr/link.h>
 #include "conn/cdc.h"
 #include "conn/move.h"
+#include "conn/state.h"
 #include "conn/timers.h"
 
 #define TX_SGES		32		/* gather elements of the WRITEs of one post */
@@ -267,7 +268,7 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	}
 	smc_zerocopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
-	if (conn->shut_pending || conn->close_pending || conn->releasing)
+	if (conn->shut_pending || smc_conn_is_shut(conn) || conn->releasing || conn->tcp_end)
 		smc_conn_queue_work(conn);
 	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
@@ -355,7 +356,7 @@ static u32 tx_pair_urgent(const struct smc_conn *conn, struct tx_chain *chain, u
 static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_ring_piece *piece, int n,
 			    struct tx_chain *chain)
 {
-	u32 max = conn->link->qp->max_sge, sum = 0, done, len;
+	u32 max = smc_qp_get_max_sge(conn->link->qp), sum = 0, done, len;
 	struct smc_wr_write *out;
 	int i;
 
@@ -479,8 +480,7 @@ static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot)
 
 /*
  * Plan the next WRITEs. While the window is closed, the reserve in the peer's RMBE is used byte by
- * byte with growing pauses: as long as the peer still sends over the failed link, its replies to
- * such a byte are lost.
+ * byte with growing pauses, see PROBE_MAX in conn/timers.c.
  */
 static int tx_plan_writes(struct smc_conn *conn, struct smc_ring_piece *piece)
 {

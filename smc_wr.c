@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work requests on a queue pair: sending, receiving, memory registration.
+ * Work requests on a queue pair: sending, receiving.
  *
  * Entry point of rdma/, together with smc_ib.c. rdma/qp.c creates, connects and destroys queue
- * pairs, rdma/drain.c empties them, rdma/tail_probe.c posts probes for lost packets. The owner
- * of a queue pair is a link; it learns what happens through struct smc_wr_events.
+ * pairs, rdma/drain.c empties them, rdma/tail_probe.c posts probes for lost packets, rdma/mr.c
+ * registers memory. The owner of a queue pair is a link; it learns what happens through
+ * struct smc_wr_events.
  *
  * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four
  * RDMA WRITEs chained before it. smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot,
@@ -25,9 +26,6 @@
  * Receive queue: all receives are posted before RTR, and each is posted again right after its
  * message was delivered. A message is valid during events->received only.
  *
- * Registration: one REG_MR at a time, waited for by smc_mr_register(). It uses the send queue,
- * which has room for it besides the slots.
- *
  * Failure: the first failed completion, refused post or asynchronous event sets qp->broken. Nothing
  * is posted afterwards, and events->broken is called once. The link then fences and drains.
  *
@@ -37,8 +35,7 @@
  * caller, or in hard interrupt, leave the upcall to a work item (smc_qp_defer_upcall()).
  *
  * Locks: qp->sq_lock (spinlock, BHs off, inside conn->lock) protects posting, the slot lists
- * and qp->broken. qp->qp_mutex serialises state changes of the verbs object, qp->reg_mutex
- * registrations; none of the two is taken inside the other.
+ * and qp->broken. qp->qp_mutex serialises state changes of the verbs object.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -51,12 +48,17 @@
 #include <smc/proto/link_pick.h>
 #include "rdma/internal.h"
 
-#define REG_TIMEOUT		(5 * HZ)
-
 /* ---- failure ---- */
 
-/* Call without locks. Only the first failure is reported, and none after a fence. */
-static void qp_break(struct smc_qp *qp, enum ib_wc_status status)
+/**
+ * smc_qp_break() - Record a failure, after which nothing is posted any more
+ * @qp: queue pair
+ * @status: what happened
+ *
+ * Calls events->broken for the first failure, and not after a fence. No spinlock held; any context
+ * but hard interrupt.
+ */
+void smc_qp_break(struct smc_qp *qp, enum ib_wc_status status)
 {
 	bool first;
 
@@ -67,8 +69,6 @@ static void qp_break(struct smc_qp *qp, enum ib_wc_status status)
 	spin_unlock_bh(&qp->sq_lock);
 	if (!first)
 		return;
-	pr_info_ratelimited("%s: queue pair %u failed: %s\n", qp->dev->ibdev->name, qp->qpn,
-			    ib_wc_status_msg(status));
 	local_bh_disable();
 	qp->events->broken(qp->ctx, status);
 	local_bh_enable();
@@ -80,7 +80,7 @@ static void qp_upcall_work_fn(struct work_struct *work)
 	struct smc_qp *qp = container_of(work, struct smc_qp, upcall_work);
 
 	if (test_and_clear_bit(SMC_QP_UPCALL_BROKEN, &qp->upcalls))
-		qp_break(qp, IB_WC_FATAL_ERR);
+		smc_qp_break(qp, IB_WC_FATAL_ERR);
 	if (test_and_clear_bit(SMC_QP_UPCALL_SLOTS, &qp->upcalls)) {
 		local_bh_disable();
 		qp->events->slots_free(qp->ctx);
@@ -186,20 +186,20 @@ static void wr_send_done(struct ib_cq *cq, struct ib_wc *wc)
 		smc_stats_inc(slot->qp->net, SMC_STAT_WR_DONE);
 	}
 	if (status != IB_WC_SUCCESS)
-		qp_break(slot->qp, status);
+		smc_qp_break(slot->qp, status);
 	smc_wr_complete(slot->qp, slot, status);
 }
 
 /*
- * Only called on failure, as WRITEs and the barrier before a REG_MR are unsignaled. The slot of a
- * failed WRITE completes when its SEND is flushed.
+ * Only called on failure, as WRITEs are unsignaled. The slot of a failed WRITE completes when its
+ * SEND is flushed.
  */
 static void wr_write_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, write_cqe);
 
 	if (wc->status != IB_WC_SUCCESS)
-		qp_break(qp, wc->status);
+		smc_qp_break(qp, wc->status);
 }
 
 static struct smc_wr_slot *wr_slot_take(struct smc_wr_slot *slot)
@@ -442,15 +442,15 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
  *
  * Any context but hard interrupt.
  *
- * Return: true if no slot is posted and no REG_MR is pending. A slot that was posted unsignaled
- * counts as posted until a later one completes.
+ * Return: true if no slot is posted. A slot that was posted unsignaled counts as posted until a
+ * later one completes.
  */
 bool smc_qp_is_idle(struct smc_qp *qp)
 {
 	bool idle;
 
 	spin_lock_bh(&qp->sq_lock);
-	idle = list_empty(&qp->posted) && !READ_ONCE(qp->reg_pending);
+	idle = list_empty(&qp->posted);
 	spin_unlock_bh(&qp->sq_lock);
 	return idle;
 }
@@ -498,99 +498,6 @@ void smc_qp_get_load(struct smc_qp *qp, u64 *bytes, u32 *latency)
 	*bytes = qp->bytes;
 	*latency = qp->latency;
 	spin_unlock_bh(&qp->sq_lock);
-}
-
-/* ---- memory registration ---- */
-
-static void mr_reg_done(struct ib_cq *cq, struct ib_wc *wc)
-{
-	enum ib_wc_status status = smc_fault_rc(WC_REG, IB_WC_MW_BIND_ERR, wc->status);
-	struct smc_qp *qp = container_of(wc->wr_cqe, struct smc_qp, reg_cqe);
-
-	if (smc_fault_hit(SMC_FAULT_LOSE_REG))
-		return;
-	qp->reg_status = status;
-	smp_store_release(&qp->reg_pending, false);	/* publishes reg_status */
-	wake_up(&qp->wait);
-	if (status != IB_WC_SUCCESS)
-		qp_break(qp, status);
-}
-
-/*
- * On a retransmission Soft-RoCE goes back to the oldest unacknowledged request and executes the
- * local requests behind it once more. A repeated REG_MR fails, as the region is valid by then, and
- * breaks the queue pair. Local requests there need a barrier.
- */
-static bool qp_replays_local(const struct smc_qp *qp)
-{
-	return qp->dev->ibdev->ops.driver_id == RDMA_DRIVER_RXE;
-}
-
-static int mr_post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
-{
-	struct ib_reg_wr wr = {
-		.wr = {
-			.wr_cqe = &qp->reg_cqe,
-			.opcode = IB_WR_REG_MR,
-			.send_flags = IB_SEND_SIGNALED,
-		},
-		.mr = mr,
-		.key = access & IB_ACCESS_REMOTE_WRITE ? mr->rkey : mr->lkey,
-		.access = access,
-	};
-	/*
-	 * Soft-RoCE delays a LOCAL_INV until all requests before it are acknowledged. The key is
-	 * not valid yet, so the LOCAL_INV does nothing else.
-	 */
-	struct ib_send_wr barrier = {
-		.next = &wr.wr,
-		.wr_cqe = &qp->write_cqe,
-		.opcode = IB_WR_LOCAL_INV,
-		.ex.invalidate_rkey = wr.key,
-	};
-	struct ib_send_wr *first = qp_replays_local(qp) ? &barrier : &wr.wr;
-	int rc = -ENOTCONN;
-
-	spin_lock_bh(&qp->sq_lock);
-	if (!qp->broken) {
-		WRITE_ONCE(qp->reg_pending, true);
-		rc = smc_fault_rc(POST_REG, -ENOMEM, ib_post_send(qp->qp, first, NULL));
-		if (rc)
-			WRITE_ONCE(qp->reg_pending, false);
-	}
-	spin_unlock_bh(&qp->sq_lock);
-	return rc;
-}
-
-/**
- * smc_mr_register() - Register a memory region and wait for the result
- * @qp: queue pair in RTS
- * @mr: region of the same PD, mapped and not registered; must stay until return
- * @access: IB_ACCESS_*
- *
- * Process context; waits for the device for up to 5 s. Takes qp->reg_mutex.
- *
- * Return: 0, -ENOTCONN (queue pair broken), -EIO (failed: broken now), -ETIMEDOUT (broken now),
- * or the error of the post.
- */
-int smc_mr_register(struct smc_qp *qp, struct ib_mr *mr, int access)
-{
-	int rc;
-
-	mutex_lock(&qp->reg_mutex);
-	rc = mr_post_reg(qp, mr, access);
-	if (rc)
-		goto out;
-	/* Pairs with mr_reg_done(): reg_status is read afterwards. */
-	if (!wait_event_timeout(qp->wait, !smp_load_acquire(&qp->reg_pending), REG_TIMEOUT)) {
-		rc = -ETIMEDOUT;	/* reg_pending stays: qp_break() stops further posts */
-		qp_break(qp, IB_WC_RESP_TIMEOUT_ERR);
-	} else if (qp->reg_status != IB_WC_SUCCESS) {
-		rc = -EIO;
-	}
-out:
-	mutex_unlock(&qp->reg_mutex);
-	return rc;
 }
 
 /* ---- receiving ---- */
@@ -653,7 +560,7 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	int rc = 0;
 
 	if (status != IB_WC_SUCCESS) {
-		qp_break(qp, status);
+		smc_qp_break(qp, status);
 		return;
 	}
 	local_bh_disable();
@@ -668,7 +575,7 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_unlock(&qp->sq_lock);
 	local_bh_enable();
 	if (rc)
-		qp_break(qp, IB_WC_GENERAL_ERR);
+		smc_qp_break(qp, IB_WC_GENERAL_ERR);
 }
 
 /* ---- set-up, for rdma/qp.c ---- */
@@ -682,7 +589,6 @@ void smc_wr_init_qp(struct smc_qp *qp)
 	INIT_WORK(&qp->upcall_work, qp_upcall_work_fn);
 	smc_tail_init(qp);
 	qp->write_cqe.done = wr_write_done;
-	qp->reg_cqe.done = mr_reg_done;
 }
 
 /**

@@ -103,9 +103,9 @@ static void event_msg_send(const struct genl_family *family, struct net *net, st
 }
 
 /*
- * May @net send one more event? If so, set *@suppressed to the number of events suppressed before
- * it, which it has to report. Otherwise count the event. The first suppressed event is reported as
- * a loss at once, because the next event may take long.
+ * Return whether @net may send one more event. If so, set *@suppressed to the number of events
+ * suppressed before it, which it has to report; if not, count the event. The first suppressed event
+ * is reported as a loss at once, because the next event may take long.
  */
 static bool event_rate_check(const struct genl_family *family, struct net *net,
 			     enum smc_event_group group, u32 *suppressed)

@@ -44,6 +44,7 @@ static bool fault_report;	/* log the table when the module is unloaded */
 
 static struct fault_site_state fault_sites[] = {
 	SITE(STATS_PERNET, "load"),
+	SITE(LOG_PERNET, "load"),
 	SITE(NOTIFY_PERNET, "load"),
 	SITE(PNETID_PERNET, "load"),
 	SITE(PNETID_NOTIFIER, "load"),
@@ -53,9 +54,9 @@ static struct fault_site_state fault_sites[] = {
 	SITE(LIMIT_PERNET, "load"),
 	SITE(SYSCTL_PERNET, "load"),
 	SITE(CORE_PERNET, "load"),
+	SITE(ORPHAN_WQ, "load"),
+	SITE(ORPHAN_PERNET, "load"),
 	SITE(CONN_WQ, "load"),
-	SITE(LLC_WQ, "load"),
-	SITE(LLC_WAIT_WQ, "load"),
 	SITE(CORE_WQ, "load"),
 	SITE(HS_WQ, "load"),
 	SITE(HS_CLIENT_WQ, "load"),
@@ -69,7 +70,7 @@ static struct fault_site_state fault_sites[] = {
 	SITE(PROTO4, "load"),
 	SITE(PROTO6, "load"),
 	SITE(SOCK_PROC, "load"),
-	SITE(CARRIER_LEARN, "load"),
+	SITE(CLCSOCK_LEARN, "load"),
 	SITE(SOCK_FAMILY, "load"),
 	SITE(INET_PROTO4, "load"),
 	SITE(INET_PROTO6, "load"),
@@ -94,10 +95,10 @@ static struct fault_site_state fault_sites[] = {
 	SITE(NOTIFY_MSG, "admin"),
 
 	SITE(SOCK, "run"),
-	SITE(CARRIER, "run"),
+	SITE(CLCSOCK, "run"),
 	SITE(LISTENER, "run"),
-	SITE(CARRIER_CHILD, "run"),
-	SITE(CARRIER_ACCEPT, "run"),
+	SITE(CLCSOCK_CHILD, "run"),
+	SITE(CLCSOCK_ACCEPT, "run"),
 
 	SITE(HS_CTX, "run"),
 	SITE(NEGCACHE_ENTRY, "silence"),
@@ -112,10 +113,12 @@ static struct fault_site_state fault_sites[] = {
 	SITE(CONTACT, "run"),
 	SITE(LGR, "run"),
 	SITE(LGR_RTOKENS, "run"),
+	SITE(LGR_WQ, "run"),
 	SITE(LGR_LLC, "run"),
 	SITE(CONN, "run"),
 	SITE(CONN_ENTRY, "run"),
 	SITE(CONN_INDEX, "run"),
+	SITE(ORPHAN, "run"),
 
 	SITE(LINK, "run"),
 	SITE(QP, "run"),
@@ -132,6 +135,8 @@ static struct fault_site_state fault_sites[] = {
 	SITE(QP_GID, "run"),
 	SITE(QP_RTR, "run"),
 	SITE(QP_RTS, "run"),
+	SITE(MR_CQ, "run"),
+	SITE(MR_QP, "run"),
 	SITE(QP_ERR, "run"),
 	SITE(QP_ERR_AGAIN, "run"),
 	SITE(QP_MARK_SEND, "run"),
@@ -202,7 +207,7 @@ bool smc_fault_hit(enum smc_fault_site id)
 		return false;
 	if (READ_ONCE(s->stays))
 		atomic_set(&s->due, 1);
-	/* The log is still there when the module is gone. */
+	/* Log it as well: the counts go with the module. */
 	if (atomic_inc_return(&s->fired) == 1)
 		pr_info("fault: %s\n", s->name);
 	return true;

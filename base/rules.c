@@ -194,7 +194,7 @@ static int rules_find_place(struct rules_net *r, struct smc_rule *rule,
 /**
  * smc_rules_add() - Add a rule
  * @net: namespace
- * @rule: the rule; number 0: after all others
+ * @rule: rule; number 0 appends it after the last one
  *
  * Existing SMC connections are not affected. Process context, sleeps.
  *

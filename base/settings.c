@@ -219,6 +219,7 @@ static int __net_init settings_net_init(struct net *net)
 	sn->max_recv_wr = SMC_SETTINGS_RECV_WR;
 	sn->max_links = SMC_CLC_LINKS_MAX;
 	sn->max_conns = SMC_CLC_CONNS_MAX;
+	sn->send_hostname = 1;
 	sn->hs_max = SMC_SETTINGS_HS_MAX;
 	sn->idle_server = 600;
 	sn->idle_client = 610;

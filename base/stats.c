@@ -73,6 +73,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_HS_LIMITED]		= "hs_limited",
 	[SMC_STAT_HS_AGAIN]		= "hs_again",
 	[SMC_STAT_HS_EVICTED]		= "hs_evicted",
+	[SMC_STAT_HS_UNRESOLVED]	= "hs_unresolved",
 	[SMC_STAT_FIRST_CONTACT]	= "first_contact",
 	[SMC_STAT_TX_BYTES]		= "tx_bytes",
 	[SMC_STAT_RX_BYTES]		= "rx_bytes",

@@ -184,6 +184,14 @@ static const struct ctl_table sysctl_template[] = {
 		.extra1 = SYSCTL_ONE,
 		.extra2 = &hs_max_max,
 	}, {
+		.procname = "send_hostname",
+		.data = SMC_SETTINGS_DATA(send_hostname),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
+	}, {
 		.procname = "limit_smc_hs",
 		.data = SMC_SETTINGS_DATA(hs_limit),
 		.maxlen = sizeof(u8),

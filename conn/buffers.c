@@ -46,8 +46,7 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 		rc = smc_region_register(region, link->slot);
 		smc_stats_inc(conn->net, SMC_STAT_MR_REG);
 	}
-	if (link != conn->link && (READ_ONCE(link->qp->broken) ||
-				   atomic_read(&link->reason) != SMC_LINK_OK))
+	if (link != conn->link && smc_link_is_ending(link))
 		return 0;
 	return rc;
 }
@@ -64,7 +63,6 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	struct smc_region *region;
 	struct smc_link *other;
 	bool again;
-	u32 slot;
 	int rc = 0;
 
 	mutex_lock(&lgr->mutex);
@@ -76,12 +74,12 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 		mutex_unlock(&lgr->mutex);
 		return region ? PTR_ERR(region) : -ENOMEM;
 	}
-	for (slot = 0; slot < SMC_LGR_LINKS && !rc; slot++) {
-		other = smc_lgr_get_link(lgr, slot);
-		if (!other)
-			continue;
+	smc_lgr_for_each_link(lgr, other) {
 		rc = conn_region_to_link(conn, region, other, supply->announce);
-		smc_link_put(other);
+		if (rc) {
+			smc_link_put(other);
+			break;
+		}
 	}
 	mutex_unlock(&lgr->mutex);
 	if (rc == -ENOSPC)

@@ -32,7 +32,7 @@
 /* Charged to the owner's cgroup; at its limit the connection falls back to TCP without OOM kill. */
 #define CONN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
-static struct workqueue_struct *conn_wq;
+struct workqueue_struct *smc_conn_wq;
 static atomic_t conns_alive = ATOMIC_INIT(0);
 static DECLARE_WAIT_QUEUE_HEAD(conns_gone);
 
@@ -55,8 +55,7 @@ static void conn_free_work_fn(struct work_struct *work)
 	smc_conn_give_buffers(conn);
 	if (room)
 		smc_lgr_set_regions_available(lgr);
-	atomic_dec(&conn->link->nconns);
-	smc_link_put(conn->link);
+	smc_link_del_conn(conn->link);
 	smc_lgr_put(lgr);
 	kfree_rcu(conn, rcu);
 	if (atomic_dec_and_test(&conns_alive))
@@ -109,6 +108,7 @@ static void conn_work_fn(struct work_struct *work)
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT_SENT);
 	gone = conn->releasing && !conn->unregistered && conn_may_unregister(conn);
 	conn->unregistered |= gone;
+	bits |= smc_conn_end_clcsock_locked(conn);
 	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
@@ -131,10 +131,10 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	smc_lgr_get(lgr);
 	conn->lgr = lgr;
 	smc_link_get(link);
-	atomic_inc(&link->nconns);
+	smc_link_add_conn(link);
 	conn->link = link;
 	/* a native client chooses its own link: smc_conn_pick_first_link_locked() */
-	if (lgr->role == SMC_SERVER && lgr->peer.marker)
+	if (lgr->role == SMC_SERVER && smc_peer_can(&lgr->peer, SMC_CAP_FIRST_LINK))
 		smc_failover_rx_init_any(&conn->rx.path);
 	else
 		smc_failover_rx_init(&conn->rx.path, link->slot);
@@ -146,7 +146,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	INIT_LIST_HEAD(&conn->tx.runs_done);
 	conn->state = SMC_CONN_INIT;
 	smc_tcpinfo_init(conn);
-	conn->wq = conn_wq;
+	conn->wq = smc_conn_wq;
 	INIT_DELAYED_WORK(&conn->work, conn_work_fn);
 	INIT_WORK(&conn->free_work, conn_free_work_fn);
 	atomic_inc(&conns_alive);
@@ -221,24 +221,29 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
  */
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end)
 {
+	bool repeats_cursor = smc_peer_can(&conn->lgr->peer, SMC_CAP_CURSOR_REPEAT);
 	struct smc_claim *claim = &conn->tx.claim;
-	struct smc_link *link;
+	struct smc_link *link, *named;
 	int idx, rc;
 	u64 last;
 
 	if (!end->index || !smc_ring_size_is_valid(end->size) ||
 	    check_add_overflow(end->addr, (u64)end->size * end->index, &last))
 		return -EPROTO;
-	/* The link changes only after the handshake, see conn_on_link_lost(). */
+	/* The link changes only after the handshake, see conn_lose_link(). */
 	link = conn->link;
-	idx = end->first ? smc_rtoken_get(conn->lgr, link->slot, end->rkey, end->addr) :
-			   smc_rtoken_get_known(conn->lgr, link->slot, end->rkey, end->addr);
+	named = end->link ?: link;
+	idx = end->first ? smc_rtoken_get(conn->lgr, named->slot, end->rkey, end->addr) :
+			   smc_rtoken_get_known(conn->lgr, named->slot, end->rkey, end->addr);
 	rc = idx < 0 ? idx : 0;
+	/* we write over our link, whichever the peer has chosen */
+	if (!rc && !smc_rtoken_has_link(conn->lgr, idx, link->slot))
+		rc = -ENOKEY;
 	/*
 	 * Keys of a link are dropped after its fence, so an unknown key is no violation then. Only
 	 * the reference goes: other connections may write to that RMB over other links.
 	 */
-	if (smc_link_fenced(link))
+	if (smc_link_fenced(link) || smc_link_fenced(named))
 		rc = -ECONNABORTED;
 	if (!rc) {
 		claim->rtoken = idx;
@@ -254,7 +259,7 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 	}
 	spin_lock_bh(&conn->lock);
 	rc = smc_ring_tx_init(&conn->tx.ring, conn->tx.elem.size, end->size,
-			      conn->lgr->peer.marker ? 0 : FOREIGN_RESERVE);
+			      repeats_cursor ? 0 : FOREIGN_RESERVE);
 	if (!rc)
 		conn->tx.peer_size = end->size;
 	spin_unlock_bh(&conn->lock);
@@ -273,7 +278,8 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
  *
  * Context: Takes conn->lock.
  */
-void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events, void *owner)
+void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events,
+		     struct smc_sock *owner)
 {
 	spin_lock_bh(&conn->lock);
 	conn->events = events;
@@ -306,8 +312,9 @@ void smc_conn_detach(struct smc_conn *conn)
  */
 int __init smc_conn_init(void)
 {
-	conn_wq = smc_fault_null(CONN_WQ, alloc_workqueue("smc_conn", WQ_UNBOUND | WQ_HIGHPRI, 0));
-	return conn_wq ? 0 : -ENOMEM;
+	smc_conn_wq = smc_fault_null(CONN_WQ,
+				     alloc_workqueue("smc_conn", WQ_UNBOUND | WQ_HIGHPRI, 0));
+	return smc_conn_wq ? 0 : -ENOMEM;
 }
 
 /**
@@ -320,5 +327,5 @@ int __init smc_conn_init(void)
 void smc_conn_exit(void)
 {
 	wait_event(conns_gone, !atomic_read(&conns_alive));
-	destroy_workqueue(conn_wq);
+	destroy_workqueue(smc_conn_wq);
 }

@@ -8,8 +8,8 @@
  * completion is counted. A validation message names what was acknowledged; everything else is
  * written again.
  *
- * Orderly move (decision 0014, native peers only): a link has come, and net.smc.smcr_balance lets
- * connections move to it from a link that works.
+ * Orderly move (decision 0014, native peers only): balance.c chooses connections that move to a
+ * link that became usable, from a link that works.
  *
  * The peer's direction: proto/failover.c decides when a message is applied.
  */
@@ -22,14 +22,10 @@
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
-#include <smc/proto/link_pick.h>
 #include "cdc.h"
 #include "failover.h"
 #include "move.h"
 #include "timers.h"
-
-/* Connections of a group that begin an orderly move in one walk. */
-#define BALANCE_MAX	16
 
 /* Return whether the peer's RMB is known on @link, and our send region to its device. */
 static bool conn_link_reaches_peer(const struct smc_conn *conn, const struct smc_link *link)
@@ -38,28 +34,28 @@ static bool conn_link_reaches_peer(const struct smc_conn *conn, const struct smc
 	       smc_region_lkey(conn->tx.elem.region, link->slot);
 }
 
-/* Return the links over which the peer's RMBE can be written, a bit per slot. */
-static unsigned long conn_reachable_slots(const struct smc_conn *conn)
+/**
+ * smc_conn_reachable_slots() - Find the links over which the peer's RMBE can be written
+ * @conn: connection
+ *
+ * Context: Any but hard interrupt.
+ * Return: a bit per slot.
+ */
+unsigned long smc_conn_reachable_slots(const struct smc_conn *conn)
 {
 	unsigned long slots = 0;
 	struct smc_link *link;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
-		link = smc_lgr_get_link(conn->lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(conn->lgr, link)
 		if (conn_link_reaches_peer(conn, link))
-			__set_bit(slot, &slots);
-		smc_link_put(link);
-	}
+			__set_bit(link->slot, &slots);
 	return slots;
 }
 
 /* Pick a usable link, preferably one over which the peer's RMBE can be written (@leads). */
 static struct smc_link *conn_pick_link(const struct smc_conn *conn, bool *leads)
 {
-	unsigned long slots = conn_reachable_slots(conn);
+	unsigned long slots = smc_conn_reachable_slots(conn);
 	struct smc_link *link = smc_lgr_pick_conn_link(conn->lgr, slots, NULL);
 
 	*leads = link;
@@ -71,16 +67,15 @@ static void conn_change_link(struct smc_conn *conn, struct smc_link *link)
 {
 	struct smc_link *old = conn->link;
 
-	atomic_inc(&link->nconns);
+	smc_link_add_conn(link);
 	WRITE_ONCE(conn->link, link);
-	atomic_dec(&old->nconns);
-	smc_link_put(old);
+	smc_link_del_conn(old);
 }
 
 static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 {
 	trace_smc_conn_move(conn->token, conn->link->uid, link->uid);
-	if (conn->lgr->peer.marker)
+	if (smc_peer_can(&conn->lgr->peer, SMC_CAP_MOVE_HISTORY))
 		smc_conn_move_record_locked(conn, conn->link->num);
 	conn_change_link(conn, link);
 	conn->tx.move.resuming = true;
@@ -97,7 +92,8 @@ static void conn_rewind_tx(struct smc_conn *conn)
 	u64 sent = tx->ring.sent;
 
 	/* without any message there is nothing to validate, but a native peer counts moves */
-	tx->move.validate = conn->lgr->peer.marker || tx->seq || tx->seq_done || tx->ring.sent_max;
+	tx->move.validate = smc_peer_can(&conn->lgr->peer, SMC_CAP_MOVE_HISTORY) || tx->seq ||
+			    tx->seq_done || tx->ring.sent_max;
 	/* else all is written or discarded, and the peer's RMBE may belong to another connection */
 	if (smc_conn_state_may_cdc(conn->state)) {
 		smc_ring_tx_rewind(&tx->ring);
@@ -127,9 +123,10 @@ void smc_conn_pick_first_link_locked(struct smc_conn *conn)
 	struct smc_link *link;
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->role != SMC_CLIENT || !conn->lgr->peer.marker || conn->tx.seq)
+	if (conn->role != SMC_CLIENT || !smc_peer_can(&conn->lgr->peer, SMC_CAP_FIRST_LINK) ||
+	    conn->tx.seq)
 		return;
-	link = smc_lgr_pick_conn_link(conn->lgr, conn_reachable_slots(conn), conn->link);
+	link = smc_lgr_pick_conn_link(conn->lgr, smc_conn_reachable_slots(conn), conn->link);
 	if (link && link != conn->link)
 		conn_change_link(conn, link);
 	else if (link)
@@ -141,9 +138,9 @@ void smc_conn_pick_first_link_locked(struct smc_conn *conn)
  * @conn: connection after its handshake; conn->link is fenced
  *
  * Context: Caller holds conn->lock.
- * Return: 0 if the connection sends again over another link; -ENOKEY if it is on another link over
- * which the peer's RMBE cannot be written, only messages be sent; -ENETDOWN if no other link is
- * usable: nothing has changed.
+ * Return: 0 if the connection sends again over another link; -ENOKEY if it can only send messages
+ * over the other link, because the peer's RMBE cannot be written there; -ENETDOWN if no other link
+ * is usable: nothing has changed.
  */
 int smc_conn_switch_link_locked(struct smc_conn *conn)
 {
@@ -160,8 +157,7 @@ int smc_conn_switch_link_locked(struct smc_conn *conn)
 	if (!leads)
 		return -ENOKEY;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_MOVE);
-	atomic_inc(&conn->lgr->conn_moves);
-	atomic_inc(&link->conns_moved_in);
+	smc_link_count_move(link, true);
 	smc_tx_push_locked(conn, false);
 	return 0;
 }
@@ -186,7 +182,7 @@ static void conn_change_link_orderly(struct smc_conn *conn)
 	/* a message after the validation tells the peer at once which link is used */
 	tx->cons_due = true;
 	smc_stats_inc(conn->net, SMC_STAT_CONN_BALANCE);
-	atomic_inc(&link->conns_moved_in);
+	smc_link_count_move(link, false);
 }
 
 /**
@@ -209,116 +205,16 @@ void smc_conn_finish_move_locked(struct smc_conn *conn)
 		smc_conn_move_step_locked(conn, SMC_MOVE_EV_EXPIRED);
 }
 
-/**
- * struct balance_walk - state of a walk over the connections of a group
- * @lgr: group
- * @policy: link policy of its namespace
- * @load: connections per link, counting each moving connection for its new link
- * @begun: orderly moves begun in this walk
- */
-struct balance_walk {
-	struct smc_lgr *lgr;
-	enum smc_link_policy policy;
-	struct smc_link_load load[SMC_LGR_LINKS];
-	u32 begun;
-};
-
-/* Return whether an orderly move may begin: the connection only transfers data. Lock held. */
-static bool conn_may_move(const struct smc_conn *conn)
-{
-	const struct smc_conn_tx *tx = &conn->tx;
-
-	return conn->state == SMC_CONN_ACTIVE && !conn->shut_pending && !conn->close_pending &&
-	       tx->peer_size && !tx->stopped && !tx->move.validate &&
-	       tx->move.state == SMC_MOVE_IDLE &&
-	       tx->move.round != READ_ONCE(conn->lgr->balance_round) &&
-	       smc_link_usable(conn->link);
-}
-
-static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
-{
-	struct smc_conn_tx *tx = &conn->tx;
-	u32 from = conn->link->slot;
-	int to;
-
-	if (!conn_may_move(conn))
-		return;
-	to = smc_link_pick_better(b->policy, b->load, SMC_LGR_LINKS, from);
-	if (to < 0 || !(conn_reachable_slots(conn) & BIT(to)))
-		return;
-	b->load[from].conns--;
-	b->load[to].conns++;
-	b->begun++;
-	tx->move.round = b->lgr->balance_round;
-	tx->move.to = to;
-	if (smc_conn_move_step_locked(conn, SMC_MOVE_EV_BEGIN) & SMC_MOVE_ACT_SEND_REQUEST)
-		smc_tx_push_locked(conn, false);
-}
-
-/* Count connections that are moving for their new link. */
-static bool balance_count_conn(void *arg, void *balance)
-{
-	struct smc_conn *conn = arg;
-	struct balance_walk *b = balance;
-
-	if (!kref_get_unless_zero(&conn->ref))
-		return true;
-	spin_lock_bh(&conn->lock);
-	if (conn->tx.move.state != SMC_MOVE_IDLE && b->load[conn->link->slot].conns) {
-		b->load[conn->link->slot].conns--;
-		b->load[conn->tx.move.to].conns++;
-	}
-	spin_unlock_bh(&conn->lock);
-	smc_conn_put(conn);
-	return true;
-}
-
-static bool balance_try_conn(void *arg, void *balance)
-{
-	struct smc_conn *conn = arg;
-	struct balance_walk *b = balance;
-
-	if (!kref_get_unless_zero(&conn->ref))
-		return true;
-	spin_lock_bh(&conn->lock);
-	conn_begin_move(conn, b);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_put(conn);
-	return b->begun < BALANCE_MAX;
-}
-
-/**
- * smc_conn_balance_links() - Begin orderly moves to a link that has come
- * @lgr: group
- *
- * Begins at most BALANCE_MAX moves, as net.smc.smcr_link_policy prefers, because moving connections
- * send nothing meanwhile.
- *
- * Context: Process; takes conn->lock of each connection.
- * Return: true if the caller is to call again a moment later.
- */
-bool smc_conn_balance_links(struct smc_lgr *lgr)
-{
-	struct smc_settings *policy = smc_settings_get(lgr->net);
-	struct balance_walk b = { .lgr = lgr };
-
-	if (!lgr->peer.marker || !READ_ONCE(policy->balance))
-		return false;
-	b.policy = READ_ONCE(policy->link_policy);
-	smc_lgr_get_link_loads(lgr, b.load);
-	smc_lgr_walk_conns(lgr, balance_count_conn, &b);
-	smc_lgr_walk_conns(lgr, balance_try_conn, &b);
-	return b.begun;
-}
-
 /* Find the slots of the previous links that a native peer names, as far as they still matter. */
 static void conn_left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg, u8 *slots)
 {
 	int ago, slot;
 	u8 num;
 
-	if (!conn->lgr->peer.marker) {
+	if (!smc_peer_can(&conn->lgr->peer, SMC_CAP_MOVE_HISTORY))
 		msg->prev_link = 0;
+	if (!smc_peer_can(&conn->lgr->peer, SMC_CAP_ORDERLY_MOVE)) {
+		msg->older_orderly = 0;
 		msg->ext = 0;
 	}
 	for (ago = 0; ago < SMC_FAILOVER_PREV_LINKS; ago++) {
@@ -335,15 +231,10 @@ static void conn_left_slots(const struct smc_conn *conn, struct smc_cdc_msg *msg
 static void conn_fail_links(const struct smc_conn *conn, u32 slots)
 {
 	struct smc_link *link;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
-		link = slots & BIT(slot) ? smc_lgr_get_link(conn->lgr, slot) : NULL;
-		if (!link)
-			continue;
-		smc_link_fail(link, SMC_LINK_PEER_MOVED);
-		smc_link_put(link);
-	}
+	smc_lgr_for_each_link(conn->lgr, link)
+		if (slots & BIT(link->slot))
+			smc_link_fail(link, SMC_LINK_PEER_MOVED);
 }
 
 /**
@@ -388,7 +279,9 @@ int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *lin
 static bool conn_peer_ended(const struct smc_conn *conn)
 {
 	/* a foreign peer that has ended its direction may be silent from then on */
-	u8 over = conn->lgr->peer.marker ? SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT : SMC_CDC_S_ALL;
+	u8 over = smc_peer_can(&conn->lgr->peer, SMC_CAP_EVERY_MOVE)
+			  ? SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT
+			  : SMC_CDC_S_ALL;
 
 	return conn->rx.peer_state & over;
 }
@@ -402,7 +295,7 @@ static bool conn_peer_may_be_silent(const struct smc_conn *conn, const struct sm
 	if (conn_peer_ended(conn) || rx->path.nparked)
 		return false;
 	/* a foreign peer that got our D, C or A moves without a message, and may write later */
-	if (!conn->lgr->peer.marker && conn->tx.state & SMC_CDC_S_ALL)
+	if (!smc_peer_can(&conn->lgr->peer, SMC_CAP_EVERY_MOVE) && conn->tx.state & SMC_CDC_S_ALL)
 		return false;
 	/* a peer that has sent nothing so far may use any link */
 	return rx->path.slot == link->slot;
@@ -449,7 +342,8 @@ void smc_conn_finish_path_locked(struct smc_conn *conn)
 	if (!rx->msgs_lost || !rx->seen || rx->path.slot != SMC_FAILOVER_NO_SLOT)
 		return;
 	rx->msgs_lost = false;
-	if (conn->lgr->peer.marker && !rx->silence_deadline && !conn_peer_ended(conn))
+	if (smc_peer_can(&conn->lgr->peer, SMC_CAP_EVERY_MOVE) && !rx->silence_deadline &&
+	    !conn_peer_ended(conn))
 		smc_conn_timer_msgs_lost(conn);
 }
 

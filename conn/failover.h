@@ -6,16 +6,15 @@
 #include <linux/types.h>
 
 struct smc_conn;
-struct smc_lgr;
 struct smc_link;
 
+unsigned long smc_conn_reachable_slots(const struct smc_conn *conn);
 int smc_conn_switch_link_locked(struct smc_conn *conn);
 void smc_conn_finish_move_locked(struct smc_conn *conn);
 void smc_conn_fence_path_locked(struct smc_conn *conn, const struct smc_link *link);
 
 void smc_conn_finish_path_locked(struct smc_conn *conn);
 bool smc_conn_peer_went_silent_locked(struct smc_conn *conn);
-bool smc_conn_balance_links(struct smc_lgr *lgr);
 void smc_conn_pick_first_link_locked(struct smc_conn *conn);
 int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
 			       u32 len);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events that a group passes to its connections (struct smc_lgr_conn_events): a CDC message has
- * come, send slots are free, a link is lost, the group has ended.
+ * come, send slots are free, a link became usable or is lost, the group has ended.
  *
  * Each handler takes conn->lock, changes the connection, collects the bits for the owner together
  * with a reference on it, drops the lock and then notifies the owner.
@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <net/net_namespace.h>
+#include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/rx.h>
@@ -17,6 +18,7 @@
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
+#include "balance.h"
 #include "cdc.h"
 #include "failover.h"
 #include "move.h"
@@ -33,8 +35,8 @@ static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int go
 		return 0;
 	}
 	smc_stats_inc(conn->net, SMC_STAT_VALIDATION_BAD);
-	pr_info_ratelimited("connection %08x: bytes were lost with a link, aborted\n",
-			    conn->token);
+	smc_log_write(conn->net, "connection %08x: bytes were lost with a link, aborted\n",
+		      conn->token);
 	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 }
 
@@ -63,8 +65,8 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 		return conn_check_validation(conn, got);
 	if (got & SMC_CDC_BAD) {
 		smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
-		pr_info_ratelimited("connection %08x: impossible CDC message, aborted\n",
-				    conn->token);
+		smc_log_write(conn->net, "connection %08x: impossible CDC message, aborted\n",
+			      conn->token);
 		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	}
 	if (got & SMC_CDC_DATA) {
@@ -72,6 +74,7 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 		smc_rx_sync_arrived_locked(conn, slot, had);
 		smc_timestamp_record_locked(conn, had);
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
+		bits |= smc_conn_refuse_data_locked(conn, had);
 	}
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
@@ -90,9 +93,9 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 		conn_answer_move(conn);
 	if (got & SMC_CDC_WINDOW || conn->tx.cons_due)
 		smc_tx_push_locked(conn, false);
-	if (conn->shut_pending || conn->close_pending)
+	if (conn->shut_pending || smc_conn_is_shut(conn))
 		bits |= smc_conn_advance_close_locked(conn);
-	/* only the peer can tell that bytes of a failed link have arrived */
+	/* after a failover the cursor completes bytes whose completion was lost with the link */
 	if (conn->tx.ring.completed != completed) {
 		smc_zerocopy_settle_later_locked(conn);
 		bits |= SMC_CONN_WRITABLE;
@@ -110,17 +113,18 @@ static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link,
 	case SMC_FAILOVER_TAKE:
 		return conn_handle_cdc(conn, link->slot, buf, len);
 	case SMC_FAILOVER_PARKED:
-		return 0;	/* until conn_on_link_lost() */
+		return 0;	/* until conn_lose_link() */
 	case -ENODATA:
 		return smc_conn_abort_gap_locked(conn);
 	default:
-		pr_info_ratelimited("connection %08x: the peer changes links too often, aborted\n",
-				    conn->token);
+		smc_log_write(conn->net,
+			      "connection %08x: the peer changes links too often, aborted\n",
+			      conn->token);
 		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	}
 }
 
-/* Upcall: a CDC message; softirq, under rcu_read_lock(). */
+/* Upcall: a CDC message; softirq. */
 static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct smc_lgr *lgr = link->lgr;
@@ -148,22 +152,17 @@ bad:
 	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
 }
 
-static bool conn_try_get(void *conn)
-{
-	return kref_get_unless_zero(&((struct smc_conn *)conn)->ref);
-}
-
 /*
  * Push one connection that waits for slots of @link. The walk may meet a connection that is being
  * freed, whose work must not be queued again. False ends the walk: this connection took the last
  * slot, and is the first next time.
  */
-static bool conn_retry_tx(void *arg, void *link)
+static bool conn_retry_tx(struct smc_conn *conn, void *link)
 {
-	struct smc_conn *conn = arg;
 	bool served;
 
-	if (READ_ONCE(conn->link) != link || !READ_ONCE(conn->tx.waiting) || !conn_try_get(conn))
+	if (READ_ONCE(conn->link) != link || !READ_ONCE(conn->tx.waiting) ||
+	    !kref_get_unless_zero(&conn->ref))
 		return true;
 	served = smc_tx_retry(conn);
 	smc_conn_put(conn);
@@ -173,11 +172,6 @@ static bool conn_retry_tx(void *arg, void *link)
 static void conn_on_slots_free(struct smc_link *link)
 {
 	smc_lgr_walk_conns(link->lgr, conn_retry_tx, link);
-}
-
-static void conn_on_put(void *conn)
-{
-	smc_conn_put(conn);
 }
 
 /* Handle the messages kept until the previous link of the peer was fenced; conn->lock held. */
@@ -198,13 +192,25 @@ static unsigned int conn_replay_kept(struct smc_conn *conn)
 	return bits;
 }
 
-/*
- * Upcall, for every connection of the group, because the peer may write over a link that this
- * direction does not use. A connection in its handshake moves in smc_conn_activate().
- */
-static void conn_on_link_lost(void *arg, struct smc_link *link)
+/* The next connection of a group, with a reference; NULL after the last one. Process context. */
+static struct smc_conn *conn_get_next(struct smc_lgr *lgr, unsigned long *index)
 {
-	struct smc_conn *conn = arg;
+	struct smc_conn *conn;
+
+	rcu_read_lock();
+	do {
+		conn = smc_lgr_next_conn(lgr, index);
+	} while (conn && !kref_get_unless_zero(&conn->ref));
+	rcu_read_unlock();
+	return conn;
+}
+
+/*
+ * @link is fenced. The peer may have written over it even if our direction does not use it. A
+ * connection in its handshake moves in smc_conn_activate().
+ */
+static void conn_lose_link(struct smc_conn *conn, struct smc_link *link)
+{
 	struct smc_conn_notification note;
 	unsigned int bits = 0;
 
@@ -226,6 +232,18 @@ static void conn_on_link_lost(void *arg, struct smc_link *link)
 	smc_conn_send_notification(&note);
 }
 
+/* Upcall: a link is lost; process context. */
+static void conn_on_link_lost(struct smc_link *link)
+{
+	unsigned long index = 0;
+	struct smc_conn *conn;
+
+	while ((conn = conn_get_next(link->lgr, &index))) {
+		conn_lose_link(conn, link);
+		smc_conn_put(conn);
+	}
+}
+
 /* Return whether a link ended because the peer did not answer. */
 static bool conn_reason_unanswered(enum smc_link_reason reason)
 {
@@ -233,10 +251,8 @@ static bool conn_reason_unanswered(enum smc_link_reason reason)
 	       reason == SMC_LINK_STALLED;
 }
 
-/* Upcall: the group has ended; process context. */
-static void conn_on_terminated(void *arg, enum smc_link_reason reason)
+static void conn_lose_group(struct smc_conn *conn, enum smc_link_reason reason)
 {
-	struct smc_conn *conn = arg;
 	struct smc_conn_notification note;
 
 	spin_lock_bh(&conn->lock);
@@ -247,12 +263,23 @@ static void conn_on_terminated(void *arg, enum smc_link_reason reason)
 	smc_conn_send_notification(&note);
 }
 
+/* Upcall: the group has ended; process context. */
+static void conn_on_terminated(struct smc_lgr *lgr)
+{
+	unsigned long index = 0;
+	struct smc_conn *conn;
+
+	while ((conn = conn_get_next(lgr, &index))) {
+		conn_lose_group(conn, lgr->reason);
+		smc_conn_put(conn);
+	}
+}
+
 const struct smc_lgr_conn_events smc_conn_lgr_events = {
 	.message = conn_on_message,
 	.slots_free = conn_on_slots_free,
-	.get = conn_try_get,
-	.put = conn_on_put,
+	.link_usable = smc_balance_start,
 	.link_lost = conn_on_link_lost,
-	.balance = smc_conn_balance_links,
 	.terminated = conn_on_terminated,
+	.released = smc_balance_stop,
 };

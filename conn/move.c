@@ -3,10 +3,10 @@
  * State of an orderly move (proto/move_fsm.c, decision 0014), and the record of all changes of the
  * link that the next failover validation sends to a native peer.
  *
- * How an orderly move runs: smc_conn_balance_links() (failover.c) chooses a connection and a link:
- * BEGIN. smc_tx_push_locked() sends the request for an acknowledgment: SENT. From then on nothing
- * else is posted, until tx_send_done() has seen the last completion, DRAINED, and the peer's
- * acknowledgment has come, ACKED, in either order. Then the connection's work changes the link:
+ * How an orderly move runs: balance.c chooses a connection and a link: BEGIN. smc_tx_push_locked()
+ * sends the request for an acknowledgment: SENT. From then on nothing else is posted, until
+ * tx_send_done() has seen the last completion, DRAINED, and the peer's acknowledgment has come,
+ * ACKED, in either order. Then the connection's work changes the link:
  * smc_conn_finish_move_locked() (failover.c).
  */
 #include <smc/base/stats.h>

@@ -35,7 +35,7 @@ static bool splice_may_lend(const struct smc_conn *conn, const struct smc_ring_s
 	int i;
 
 	if (conn->rx.elem.size < PAGE_SIZE || conn->rx.urg.state != SMC_URGENT_NONE ||
-	    READ_ONCE(conn->rx.elem.region->pool->lent) >= LENT_MAX)
+	    smc_pool_get_lent(conn->rx.elem.region->pool) >= LENT_MAX)
 		return false;
 	for (i = 0; i < n; i++) {
 		bytes += span[i].len;

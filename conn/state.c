@@ -6,6 +6,7 @@
  */
 #define pr_fmt(fmt) "smc: " fmt
 
+#include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/conn/conn.h>
@@ -36,26 +37,44 @@ static void conn_purge_tx(struct smc_conn *conn)
 }
 
 /*
- * Return the errno of a reset. As on TCP, a reset after the peer's FIN (here D or C) is EPIPE,
- * unless our side has shut down, too. D may come in the same message as A if no send slot was free
- * before.
+ * Return whether the peer's FIN (here D or C) came before a reset in state @from, and our side has
+ * not sent D. D may come in the same message as A if no send slot was free before.
  */
-static int conn_reset_errno(const struct smc_conn *conn, enum smc_conn_state from)
+static bool conn_peer_ended_first(const struct smc_conn *conn, enum smc_conn_state from)
 {
-	bool peer_ended = from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
-			  (from == SMC_CONN_ACTIVE &&
-			   conn->rx.peer_state & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED));
-
-	return peer_ended && !conn->shut_pending ? EPIPE : ECONNRESET;
+	return from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
+	       (from == SMC_CONN_ACTIVE &&
+		conn->rx.peer_state & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED));
 }
 
-/* Set the error that the application gets for the end that a step out of @from leads to. */
+/*
+ * Set what the application gets for the end that a step out of @from leads to. As on TCP, a reset
+ * after the peer's FIN is EPIPE, unless our side has shut down, too.
+ */
 static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32 actions)
 {
-	if (actions & SMC_CONN_ACT_REPORT_RESET)
-		conn_set_err(conn, conn_reset_errno(conn, from));
+	bool reset = actions & SMC_CONN_ACT_REPORT_RESET;
+	bool ended = reset && conn_peer_ended_first(conn, from);
+
+	if (ended || actions & SMC_CONN_ACT_REPORT_EOF)
+		/* pairs with recvmsg_read_state(): a reader of the end sees the bytes before it */
+		smp_store_release(&conn->rx.ended, true);
+	if (reset)
+		conn_set_err(conn, ended && !conn->shut_pending ? EPIPE : ECONNRESET);
 	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
 		conn_set_err(conn, conn->cause ?: ECONNABORTED);
+}
+
+/* Note how the clcsock has to end; smc_conn_end_clcsock_locked() does it when it is time. */
+static void conn_note_tcp_end(struct smc_conn *conn, u32 actions)
+{
+	if (actions & SMC_CONN_ACT_RESET_CLCSOCK) {
+		conn->tcp_end = SMC_TCP_END_RST;
+		smc_conn_timer_reset_due(conn);
+	}
+	if (actions & SMC_CONN_ACT_CLOSE_CLCSOCK)
+		conn->tcp_end = actions & SMC_CONN_ACT_AWAIT_FIN ? SMC_TCP_END_FIN_SECOND :
+								   SMC_TCP_END_FIN;
 }
 
 /* Carry out the actions of a step, except reports. */
@@ -81,6 +100,7 @@ static void conn_do_actions(struct smc_conn *conn, u32 actions)
 		conn->quarantine = true;
 	if (flags)
 		smc_tx_send_flags_locked(conn, flags);
+	conn_note_tcp_end(conn, actions);
 	if (actions & SMC_CONN_ACT_RELEASE) {
 		conn->releasing = true;
 		smc_conn_timer_closed(conn);
@@ -108,16 +128,15 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 	lockdep_assert_held(&conn->lock);
 	rc = smc_conn_fsm_step(&state, event, &actions);
 	if (rc == -EPROTO) {
-		pr_info_ratelimited("connection %08x: peer event %s in state %s, aborted\n",
-				    conn->token, smc_conn_event_str(event),
-				    smc_conn_state_str(from));
+		smc_log_write(conn->net, "connection %08x: peer event %s in state %s, aborted\n",
+			      conn->token, smc_conn_event_str(event), smc_conn_state_str(from));
 		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	}
 	if (rc)
 		return 0;
 	if (state != from) {
 		trace_smc_conn_state(conn->token, conn->link->uid, from, state, event);
-		/* a time-out is no news for the application */
+		/* a time-out changes nothing for the application */
 		if (event != SMC_CONN_EV_TIMEOUT)
 			bits |= SMC_CONN_CHANGED;
 	}
@@ -140,12 +159,56 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 	return bits;
 }
 
+/*
+ * Return whether it is time for the clcsock to end. FIN: both ends have closed (RFC 7609 4.8.1),
+ * and the peer's RNIC has our C. RST: the peer's RNIC has our A, behind the bytes that were written
+ * before, or it will not get it soon, or there is none to send.
+ */
+static bool conn_may_end_clcsock(struct smc_conn *conn)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+
+	if (conn->unregistered)
+		return true;
+	if (conn->tcp_end != SMC_TCP_END_RST)
+		return false;
+	return tx->stopped || (!tx->state_due && !tx->state_unacked) ||
+	       smc_conn_timer_reset_expired(conn);
+}
+
+/**
+ * smc_conn_end_clcsock_locked() - End the clcsock if it is time
+ * @conn: connection
+ *
+ * The clcsock of an open socket belongs to the socket, which is only notified.
+ *
+ * Context: Process; caller holds conn->lock.
+ * Return: SMC_CONN_* bits for the owner.
+ */
+unsigned int smc_conn_end_clcsock_locked(struct smc_conn *conn)
+{
+	bool reset = conn->tcp_end == SMC_TCP_END_RST;
+
+	lockdep_assert_held(&conn->lock);
+	if (conn->broken_reported && !conn->orphan)
+		return 0;
+	if (!(reset || conn->orphan) || !conn_may_end_clcsock(conn))
+		return 0;
+	WRITE_ONCE(conn->broken_reported, reset);
+	if (!conn->orphan)
+		return SMC_CONN_BROKEN;
+	smc_orphan_end(conn->orphan, conn->tcp_end ?: SMC_TCP_END_FIN_SECOND);
+	conn->orphan = NULL;
+	return 0;
+}
+
 /**
  * smc_conn_advance_close_locked() - Let a local shutdown or close take effect if it can
  * @conn: connection
  *
  * D follows the last byte when it is sent, C when it is acknowledged. Aborts if that takes longer
- * than the application wanted to linger.
+ * than the application wanted to linger. A shutdown of both directions is a close (RFC 7609 4.8.1),
+ * but while bytes are unread only D is sent: the application may still read them, as on TCP.
  *
  * Context: Softirq or process; caller holds conn->lock.
  * Return: SMC_CONN_* bits for the owner.
@@ -155,6 +218,12 @@ unsigned int smc_conn_advance_close_locked(struct smc_conn *conn)
 	unsigned int bits = 0;
 
 	lockdep_assert_held(&conn->lock);
+	if (conn->shut == SHUTDOWN_MASK && smc_conn_state_may_cdc(conn->state) &&
+	    smc_ring_tx_drained(&conn->tx.ring) && !smc_ring_rx_readable(&conn->rx.ring)) {
+		conn->shut_pending = false;
+		conn->close_pending = false;
+		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_CLOSE);
+	}
 	if (conn->shut_pending && !smc_ring_tx_unsent(&conn->tx.ring)) {
 		conn->shut_pending = false;
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_SHUT_WR);
@@ -201,8 +270,8 @@ unsigned int smc_conn_abort_gap_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 	smc_stats_inc(conn->net, SMC_STAT_MOVE_GAP);
-	pr_info_ratelimited("connection %08x: messages were lost with a link, aborted\n",
-			    conn->token);
+	smc_log_write(conn->net, "connection %08x: messages were lost with a link, aborted\n",
+		      conn->token);
 	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 }
 
@@ -220,7 +289,7 @@ unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
 	conn->tx.state_due = 0;
 	conn->tx.waiting = false;
 	smc_conn_move_step_locked(conn, SMC_MOVE_EV_LOST);
-	/* CLOSED already, and only a missing slot kept the last message */
+	/* already CLOSED: the last message waited for a slot, which it will not get */
 	if (conn->releasing)
 		smc_conn_queue_work(conn);
 	return smc_conn_step_locked(conn, SMC_CONN_EV_GROUP_LOST);
@@ -240,8 +309,9 @@ unsigned int smc_conn_fail_over_locked(struct smc_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	switch (smc_conn_switch_link_locked(conn)) {
 	case -ENOKEY:
-		pr_info_ratelimited("connection %08x: no link to the peer's RMBE is left, aborted\n",
-				    conn->token);
+		smc_log_write(conn->net,
+			      "connection %08x: no link to the peer's RMBE is left, aborted\n",
+			      conn->token);
 		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	case -ENETDOWN:
 		return 0;	/* the last link goes, too: the group ends next */
@@ -268,7 +338,7 @@ void smc_conn_activate(struct smc_conn *conn)
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
 		bits |= smc_conn_apply_peer_state_locked(conn);
 	/*
-	 * the group may have ended meanwhile, or the link be lost: conn_on_link_lost() skipped us
+	 * the group may have ended meanwhile, or the link be lost: conn_lose_link() skipped us
 	 */
 	if (conn->tx.stopped)
 		bits |= smc_conn_lose_group_locked(conn);
@@ -300,20 +370,23 @@ void smc_conn_discard(struct smc_conn *conn, bool quarantine)
 }
 
 /**
- * smc_conn_shutdown() - Shut the sending direction down (shutdown(SHUT_WR))
+ * smc_conn_shutdown() - Shut directions down (shutdown())
  * @conn: connection
- *
- * D follows the last byte.
+ * @directions: SEND_SHUTDOWN: D follows the last byte; RCV_SHUTDOWN has no effect alone; after both
+ *	the connection is closed when nothing is unread
  *
  * Context: Takes conn->lock, calls the owner without it.
  */
-void smc_conn_shutdown(struct smc_conn *conn)
+void smc_conn_shutdown(struct smc_conn *conn, u8 directions)
 {
 	struct smc_conn_notification note;
 
 	spin_lock_bh(&conn->lock);
-	conn->shut_pending = true;
-	smc_tx_push_locked(conn, false);
+	conn->shut |= directions;
+	if (directions & SEND_SHUTDOWN) {
+		conn->shut_pending = true;
+		smc_tx_push_locked(conn, false);
+	}
 	smc_conn_prepare_notification(conn, smc_conn_advance_close_locked(conn), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
@@ -324,14 +397,17 @@ void smc_conn_shutdown(struct smc_conn *conn)
  * @conn: connection, detached
  * @abort: send A at once (unread data, SO_LINGER 0) instead of C after the last byte
  * @linger: jiffies that queued bytes have to be sent
+ * @clcsock: the clcsock, which the connection ends when it has ended itself; NULL: the caller does
  *
  * Returns at once; the caller may put its reference right after.
  *
- * Context: Takes conn->lock.
+ * Context: Process; takes conn->lock.
  */
-void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
+void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger,
+		    struct smc_orphan *clcsock)
 {
 	spin_lock_bh(&conn->lock);
+	conn->orphan = clcsock;
 	if (abort) {
 		conn->shut_pending = false;
 		smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
@@ -341,6 +417,8 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger)
 		smc_tx_push_locked(conn, false);
 		smc_conn_advance_close_locked(conn);
 	}
+	/* the connection may have ended before; else its work ends the clcsock */
+	smc_conn_end_clcsock_locked(conn);
 	spin_unlock_bh(&conn->lock);
 }
 
@@ -366,6 +444,68 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 }
 
 /**
+ * smc_conn_refuse_data_locked() - Refuse bytes that arrive after a shutdown of both directions
+ * @conn: connection, in any state; new bytes have arrived
+ * @had: bytes that were readable before; these stay
+ *
+ * Nobody will read them: a reset, as by TCP, tells the writer so. After close() they are discarded:
+ * what is queued in the other direction is still sent.
+ *
+ * Context: Softirq or process; caller holds conn->lock.
+ * Return: SMC_CONN_* bits for the owner.
+ */
+unsigned int smc_conn_refuse_data_locked(struct smc_conn *conn, u32 had)
+{
+	lockdep_assert_held(&conn->lock);
+	if (conn->shut != SHUTDOWN_MASK || conn->close_pending ||
+	    !smc_conn_state_may_cdc(conn->state))
+		return 0;
+	conn->rx.ring.produced = conn->rx.ring.consumed + had;
+	conn->cause = ECONNRESET;
+	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+}
+
+/**
+ * smc_conn_peer_has_closed() - Return whether a write would come too late: the peer has closed
+ * @conn: connection without an error, whose sending direction is not shut down
+ *
+ * Context: Any; a snapshot without a lock.
+ * Return: true after C of the peer.
+ */
+bool smc_conn_peer_has_closed(const struct smc_conn *conn)
+{
+	enum smc_conn_state state = smc_conn_state(conn);
+
+	/* CLOSED: its C was answered because the application had not closed for long */
+	return state == SMC_CONN_APPCLOSEWAIT1_C || state == SMC_CONN_CLOSED;
+}
+
+/**
+ * smc_conn_lose_write() - Reset the connection: the application has written after the peer's C
+ * @conn: connection for which smc_conn_peer_has_closed() was true
+ *
+ * The bytes cannot be sent any more. As on TCP the write succeeds, then comes the reset: EPIPE.
+ *
+ * Context: Takes conn->lock, calls the owner without it.
+ */
+void smc_conn_lose_write(struct smc_conn *conn)
+{
+	struct smc_conn_notification note;
+	unsigned int bits;
+
+	spin_lock_bh(&conn->lock);
+	bits = smc_conn_step_locked(conn, SMC_CONN_EV_PEER_CLOSED_EARLY);
+	if (!conn->err) {
+		/* CLOSED before */
+		conn_set_err(conn, EPIPE);
+		bits |= SMC_CONN_CHANGED;
+	}
+	smc_conn_prepare_notification(conn, bits, &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
+}
+
+/**
  * smc_conn_is_drained() - Return whether the peer's RNIC has acknowledged all bytes
  * @conn: connection
  *
@@ -378,4 +518,19 @@ bool smc_conn_is_drained(const struct smc_conn *conn)
 {
 	return READ_ONCE(conn->tx.ring.completed) == READ_ONCE(conn->tx.ring.prepared) ||
 	       READ_ONCE(conn->tx.stopped);
+}
+
+/**
+ * smc_conn_is_broken() - Return whether the connection has ended badly and the clcsock must show it
+ * @conn: connection
+ *
+ * The peer may not get to know it over RDMA: its link may be lost, its group gone. RST on the
+ * clcsock tells it (RFC 7609 4.8.2, 4.8.3).
+ *
+ * Context: Any; a snapshot without a lock.
+ * Return: true if the clcsock is to be reset now; stays true.
+ */
+bool smc_conn_is_broken(const struct smc_conn *conn)
+{
+	return READ_ONCE(conn->broken_reported);
 }

@@ -11,6 +11,7 @@
  *                    or for our application's close
  *   linger           close() with queued bytes        the connection is aborted
  *   last message     CLOSED                           the connection is unregistered
+ *   reset            an end that resets the clcsock   RST goes without an answer to our A
  *   consumer update  a read that frees little room    the consumer cursor is sent
  *   lent pages       the peer needs room that is      the pages are polled, later and later
  *                    lent to a reader
@@ -33,12 +34,28 @@
 #define ANSWER_TIMEOUT	(30 * HZ)
 /* Time for the last message to be acknowledged: a link that fails before could lose it. */
 #define LAST_MSG_TIME	(2 * HZ)
+/* Our A goes before the RST, which is faster than the bytes before A; a dead link takes long. */
+#define RESET_TIME	(HZ / 10)
 /* A consumer update that may wait for further reads is sent after this time. */
 #define UPDATE_DELAY	max_t(unsigned long, HZ / 1000, 1)
 /* Between two polls of lent pages. */
 #define LENT_POLL_MIN	max_t(unsigned long, HZ / 1000, 1)
 #define LENT_POLL_MAX	(HZ / 10)
-/* Between the first two bytes out of the reserve, and between later ones at most. */
+/*
+ * Between the first two bytes out of the reserve, and between later ones at most; each pause is
+ * twice the one before. The bytes are for a foreign peer whose consumer cursor was lost with a link
+ * and which does not repeat it: its reader gets the byte and sends the cursor. But as long as the
+ * peer itself still sends over the lost link, that answer is lost as well, and the byte is used up.
+ * The peer takes up to 40 s to find out (TEST LINK). Once the 16 bytes (FOREIGN_RESERVE) are gone
+ * nothing can be sent to it any more, and a stream whose answers were all lost stands still for
+ * ever. So the pauses make the bytes last for 92 s, twice that time. With PROBE_MAX of 5 s they
+ * would last for 51 s, hardly more than a peer needs that is set up as usual.
+ *
+ * The limit delays hardly any stream: when the peer has moved, its validation comes, and the next
+ * byte goes at once (smc_conn_timer_probe_allowed()). Only an in-tree end that is half closed moves
+ * without one, and its stream may wait for the whole pause. An idle connection sends none of these
+ * bytes: they are taken from bytes that wait for the window.
+ */
 #define PROBE_MIN	(HZ / 10)
 #define PROBE_MAX	(10 * HZ)
 /* For the peer to acknowledge our last message; the connection sends nothing meanwhile. */
@@ -172,6 +189,30 @@ bool smc_conn_timer_last_msg_expired(struct smc_conn *conn)
 	if (time_after_eq(jiffies, end))
 		return true;
 	conn_queue_work_in(conn, end - jiffies);
+	return false;
+}
+
+/**
+ * smc_conn_timer_reset_due() - The clcsock is to be reset
+ * @conn: connection that has ended badly
+ */
+void smc_conn_timer_reset_due(struct smc_conn *conn)
+{
+	conn->tcp_end_deadline = jiffies + RESET_TIME;
+	conn_queue_work_within(conn, RESET_TIME);
+}
+
+/**
+ * smc_conn_timer_reset_expired() - Check the time until which the reset waits for our last message
+ * @conn: connection whose last message is not acknowledged
+ *
+ * Return: true if it has passed.
+ */
+bool smc_conn_timer_reset_expired(struct smc_conn *conn)
+{
+	if (time_after_eq(jiffies, conn->tcp_end_deadline))
+		return true;
+	conn_queue_work_within(conn, conn->tcp_end_deadline - jiffies);
 	return false;
 }
 

@@ -6,6 +6,8 @@
 #include <linux/types.h>
 #include <smc/conn/conn.h>
 
+extern struct workqueue_struct *smc_conn_wq;	/* conn/conn.c */
+
 void smc_conn_queue_work(struct smc_conn *conn);
 
 void smc_conn_timer_state_entered(struct smc_conn *conn, u32 actions);
@@ -17,6 +19,9 @@ bool smc_conn_timer_linger_expired(struct smc_conn *conn);
 
 void smc_conn_timer_closed(struct smc_conn *conn);
 bool smc_conn_timer_last_msg_expired(struct smc_conn *conn);
+
+void smc_conn_timer_reset_due(struct smc_conn *conn);
+bool smc_conn_timer_reset_expired(struct smc_conn *conn);
 
 void smc_conn_timer_update_delayed(struct smc_conn *conn);
 

@@ -4,11 +4,14 @@
  * (its workers), net.smc.hs_max places per side for a network namespace. A namespace may use at
  * most three times the module's free places, and a peer host at most three times the namespace's
  * free places. So a single host gets 75 %, and a place is always left for the next host.
- * Documentation/decisions/0008-handshake-limits.md has the reasons.
+ * Documentation/decisions/0008-handshake-limits.md has the reasons. Also limits how many GIDs that
+ * cannot be resolved a peer host may name.
  */
 #include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/in6.h>
+#include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
@@ -22,14 +25,38 @@
 /* A user of places may have this many times the number of free places. */
 #define ADMISSION_SHARE	3
 
+/*
+ * Any client can send any GID, and each costs us a neighbour entry and broadcasts until the look-up
+ * gives up. A host may have named so many that nobody answered for, and another one each time that
+ * UNRESOLVED_GAP has passed: the kernel keeps a failed neighbour entry for about a minute. Look-ups
+ * that run are limited apart, so that many clients behind one address may begin at once.
+ */
+#define UNRESOLVED_MAX	16
+#define UNRESOLVED_GAP	(4 * HZ)
+#define RESOLVING_MAX	64
+
+/**
+ * struct admission_unresolved - GIDs of the hosts of one bucket
+ * @resolving: number of those that are looked up now
+ * @failed: number of those that nobody answered for, without those that are forgotten
+ * @since: low half of jiffies when the last one was forgotten, or when the first one failed
+ */
+struct admission_unresolved {
+	u32 resolving;
+	u32 failed;
+	u32 since;
+};
+
 /**
  * struct admission_net - the places of one namespace
- * @lock: protects @side; innermost, BH disabled
+ * @lock: protects @side and @unresolved; innermost, BH disabled
  * @side: [0] client, [1] server
+ * @unresolved: by hash of the host, as smc_admission.by_host
  */
 struct admission_net {
 	spinlock_t lock;	/* see above */
 	struct smc_admission side[2];
+	struct admission_unresolved unresolved[SMC_ADMISSION_ROWS][SMC_ADMISSION_BUCKETS];
 };
 
 static unsigned int admission_net_id __read_mostly;
@@ -195,6 +222,68 @@ void smc_admission_release(struct net *net, bool server, u64 host)
 bool smc_admission_is_full(struct net *net, bool server)
 {
 	return !admission_net_has_room(net, &admission_net_of(net)->side[server], server);
+}
+
+/* Forget one GID each time that UNRESOLVED_GAP has passed. */
+static void admission_age_unresolved(struct admission_unresolved *u)
+{
+	u32 now = jiffies, n = (now - u->since) / UNRESOLVED_GAP;
+
+	u->failed -= min(n, u->failed);
+	u->since = u->failed ? u->since + n * UNRESOLVED_GAP : now;
+}
+
+/**
+ * smc_admission_begin_resolve() - check whether a GID may be resolved for a host
+ * @net: namespace
+ * @host: peer host that has sent the GID, see smc_admission_host()
+ *
+ * Any context but hard interrupts.
+ *
+ * Return: true if so; the caller calls smc_admission_end_resolve(). False if too many GIDs of this
+ * host are being resolved, or could not be resolved.
+ */
+bool smc_admission_begin_resolve(struct net *net, u64 host)
+{
+	struct admission_net *ln = admission_net_of(net);
+	struct admission_unresolved *u;
+	bool ok = false;
+	int i;
+
+	spin_lock_bh(&ln->lock);
+	for (i = 0; i < SMC_ADMISSION_ROWS; i++) {
+		u = &ln->unresolved[i][admission_bucket(host, i)];
+		admission_age_unresolved(u);
+		ok |= u->failed < UNRESOLVED_MAX && u->resolving < RESOLVING_MAX;
+	}
+	for (i = 0; ok && i < SMC_ADMISSION_ROWS; i++)
+		ln->unresolved[i][admission_bucket(host, i)].resolving++;
+	spin_unlock_bh(&ln->lock);
+	return ok;
+}
+
+/**
+ * smc_admission_end_resolve() - report the result of resolving a GID
+ * @net: namespace
+ * @host: same as in smc_admission_begin_resolve()
+ * @resolved: true unless a neighbour was asked in vain
+ */
+void smc_admission_end_resolve(struct net *net, u64 host, bool resolved)
+{
+	struct admission_net *ln = admission_net_of(net);
+	struct admission_unresolved *u;
+	int i;
+
+	spin_lock_bh(&ln->lock);
+	for (i = 0; i < SMC_ADMISSION_ROWS; i++) {
+		u = &ln->unresolved[i][admission_bucket(host, i)];
+		u->resolving--;
+		if (resolved)
+			continue;
+		admission_age_unresolved(u);
+		u->failed++;
+	}
+	spin_unlock_bh(&ln->lock);
 }
 
 static int __net_init admission_net_init(struct net *net)

@@ -13,7 +13,7 @@
 #include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 #include <smc/rdma/path.h>
 #include "internal.h"
 
@@ -82,7 +82,7 @@ static void client_offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 	p->v1_type = SMC_CLC_OFFER_R;
 	memcpy(p->gid, gid->gid.raw, SMC_GID_LEN);
 	if (!gid->roce_v1)
-		smc_marker_set_v1_over_v2(p);
+		smc_native_tag_set_v1_over_v2(p);
 }
 
 /* Send the Proposal, with both versions where possible. Releases the netdev. */
@@ -93,8 +93,8 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 
 	p->version = 2;
 	smc_ib_get_peer_id(p->peer_id);
-	smc_marker_set_proposal(p);
-	smc_marker_set_links(p, READ_ONCE(smc_settings_get(ctx->net)->max_links));
+	smc_native_tag_set_proposal(p);
+	smc_native_tag_set_links(p, READ_ONCE(smc_settings_get(ctx->net)->max_links));
 	client_offer_v2(ctx, p);
 	client_offer_v1(ctx, p);
 	smc_hs_put_netdev(ctx);
@@ -140,8 +140,8 @@ static u32 client_check_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *
 		return SMC_CLC_DECL_RELEASE;
 	if (a->fce.release && a->fce.max_conns > offer->max_conns)
 		return SMC_CLC_DECL_MAX_CONNS;
-	if (smc_marker_of_fce(&a->fce))
-		links = smc_marker_links(&ctx->proposal);
+	if (smc_peer_caps_of_fce(&a->fce) & SMC_CAP_MANY_LINKS)
+		links = smc_native_tag_links(&ctx->proposal);
 	if (a->fce.release && (!a->fce.max_links || a->fce.max_links > links))
 		return SMC_CLC_DECL_MAX_LINKS;
 	return 0;
@@ -153,9 +153,9 @@ static u32 client_check_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *
 	if (ctx->proposal.v1_type != SMC_CLC_OFFER_R)
 		return SMC_CLC_DECL_VERSION;
 	ctx->path.gid = ctx->gids.v1.mtu ? ctx->gids.v1 : ctx->gids.v2;
-	ctx->peer.marker = smc_marker_of_v1(a);
+	ctx->peer.caps = smc_peer_caps_of_v1(a);
 	/* a foreign peer takes our RoCE v2 GID for a RoCE v1 GID */
-	if (!ctx->path.gid.roce_v1 && !ctx->peer.marker)
+	if (!ctx->path.gid.roce_v1 && !smc_peer_can(&ctx->peer, SMC_CAP_V1_OVER_V2))
 		return SMC_CLC_DECL_NO_DEV_R;
 	return 0;
 }
@@ -197,7 +197,7 @@ static void client_take_fce(struct smc_hs_ctx *ctx)
 	ctx->peer.max_links = fce->release ? fce->max_links : SMC_CLC_LINKS_MAX;
 	ctx->peer.os = fce->os;
 	if (ctx->peer.version > 1)
-		ctx->peer.marker = smc_marker_of_fce(fce);
+		ctx->peer.caps = smc_peer_caps_of_fce(fce);
 	memcpy(ctx->peer.host, fce->hostname, SMC_HOSTNAME_LEN);
 }
 
@@ -220,7 +220,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 		rc = smc_hs_create_conn(ctx);
 	if (rc)
 		return smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_INTERNAL);
-	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept))
+	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept, NULL))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
 	return smc_hs_connect_link(ctx, &ctx->accept);
 }
@@ -250,7 +250,7 @@ static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 	rc = smc_hs_create_conn(ctx);
 	if (rc)
 		return smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_BUF_REG);
-	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept))
+	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept, NULL))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
 	return HS_GO;
 }
@@ -270,12 +270,12 @@ static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 	case HS_LLC_SEEN:
 		break;
 	case HS_LLC_TIMEOUT:
-		smc_hs_cache_failure(ctx, SMC_CLC_DECL_TIMEOUT_AL);
+		smc_hs_cache_host(ctx, SMC_CLC_DECL_TIMEOUT_AL);
 		return smc_hs_fail(ctx, ETIMEDOUT,
 				   "neither ADD LINK nor Decline after CONFIRM LINK");
 	case HS_LLC_BROKEN:
 		/* a server that did not receive our response declines, and both ends use TCP */
-		smc_hs_cache_failure(ctx, SMC_CLC_DECL_LINK_READY);
+		smc_hs_cache_host(ctx, SMC_CLC_DECL_LINK_READY);
 		smc_hs_await_clc(ctx, SMC_CLC_DECLINE, T_ADD_LINK_CLNT);
 		return HS_END;
 	case HS_LLC_ENDED:
@@ -312,9 +312,20 @@ static bool client_tcp_is_decided(struct smc_hs_ctx *ctx)
 }
 
 /*
- * The server's application has read our Proposal, so this TCP connection is unusable. Connect
- * again without the SMC option instead of reporting an error, and remember the server in the
- * negative cache, because it will do the same the next time.
+ * Check whether the server will do the same the next time. A listener that goes resets or closes
+ * the connections in their handshake too, and is no reason to avoid the next program with that
+ * port; so a host to which a group leads is believed to support SMC. Silence costs a deadline each
+ * time, whatever the reason is.
+ */
+static bool client_server_is_foreign(const struct smc_hs_ctx *ctx)
+{
+	return (ctx->clc_err != -ECONNRESET && ctx->clc_err != -ENOTCONN) ||
+	       !smc_registry_has_host(ctx->net, &ctx->daddr, false);
+}
+
+/*
+ * The server's application has read our Proposal, or the server has gone, so this TCP connection
+ * is unusable. Connect again without the SMC option instead of reporting an error.
  */
 static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 {
@@ -336,7 +347,8 @@ static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 		rc = -sock_error(ctx->sk);
 		return smc_hs_fail(ctx, rc ?: ECONNREFUSED, "second TCP connection failed");
 	}
-	smc_hs_cache_failure(ctx, SMC_CLC_DECL_PEER_NO_SMC);
+	if (client_server_is_foreign(ctx))
+		smc_hs_cache_port(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	smc_stats_inc(ctx->net, SMC_STAT_HS_AGAIN);
 	return smc_hs_decline(ctx, SMC_CLC_DECL_NOT_SMC);
 }
@@ -352,7 +364,7 @@ static unsigned long client_accept_timeout(struct smc_hs_ctx *ctx)
 
 	if (!wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
 				     smc_clcsock_is_readable(ctx->hs->clcsock), T_FOREIGN) &&
-	    !smc_registry_has_host(ctx->net, &ctx->daddr))
+	    !smc_registry_has_host(ctx->net, &ctx->daddr, false))
 		return 0;
 	return max_t(long, deadline - jiffies, 0);
 }
@@ -367,7 +379,7 @@ static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
 	if (client_peer_is_foreign(ctx))
 		return client_reconnect(ctx);
 	if (ctx->clc_err == -ETIMEDOUT)
-		smc_hs_cache_failure(ctx, SMC_CLC_DECL_PEER_NO_SMC);
+		smc_hs_cache_port(ctx, SMC_CLC_DECL_PEER_NO_SMC);
 	return HS_END;
 }
 

@@ -27,7 +27,10 @@
  * has a deadline (T_* in internal.h).
  *
  * Locks. The work holds no socket lock and no global lock. smc_hs.started changes under the lock
- * of smc_hs.wait, which may be taken under the clcsock's sk_callback_lock.
+ * of smc_hs.wait, which may be taken under the clcsock's sk_callback_lock. The steps take the lock
+ * of the clcsock. No program knows an accepted clcsock yet. That of a client is known, so the work
+ * of a client runs only while no call of the program may sleep under this lock, and from its start
+ * to done() such calls wait (smc_clcsock_begin_work()).
  *
  * References. The owner keeps smc_hs alive until done() has been called, or cancels it with
  * smc_hs_cancel_sync(). The clcsock is hooked from smc_hs_start() until just before done().
@@ -36,6 +39,8 @@
 #include <linux/ktime.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
 #include <linux/workqueue.h>
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
@@ -55,6 +60,10 @@
 #define HS_WORKERS	512
 
 static_assert(HS_WORKERS > SMC_ADMISSION_TOTAL);
+
+/* Bits of smc_hs.started. */
+#define HS_STARTED	0	/* the work was queued, or will never be */
+#define HS_RUNS		1	/* the work has begun, and will call done() */
 
 /* One queue per side: servers that do not answer our clients must not delay our own server. */
 static struct workqueue_struct *hs_wq;
@@ -132,6 +141,10 @@ static void hs_work(struct work_struct *work)
 	struct smc_hs_result res;
 	struct smc_hs_ctx *ctx;
 
+	/* if refused, the end of the call of the program queues the work again */
+	if (!hs->server && !smc_clcsock_begin_work(hs->clcsock))
+		return;
+	set_bit(HS_RUNS, &hs->started);
 	/* before done(): the timer must not outlive the owner */
 	cancel_delayed_work_sync(&hs->first_work);
 	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
@@ -145,9 +158,11 @@ static void hs_work(struct work_struct *work)
 	ctx->began = ktime_get_ns();
 	ctx->sk = hs->clcsock->sock->sk;
 	ctx->version = 1;
+	smc_clcsock_park_cork(hs->clcsock);
 	old = set_active_memcg(hs->memcg);
 	hs->run(ctx);
 	set_active_memcg(old);
+	smc_clcsock_restore_cork(hs->clcsock);
 	hs_count_outcome(ctx);
 	if (trace_smc_hs_end_enabled())
 		hs_trace_end(ctx);
@@ -169,7 +184,7 @@ static bool hs_claim_start(struct smc_hs *hs, bool queue)
 	bool first;
 
 	spin_lock_irqsave(&hs->wait.lock, flags);
-	first = !test_and_set_bit(0, &hs->started);
+	first = !test_and_set_bit(HS_STARTED, &hs->started);
 	if (first && queue)
 		queue_work(hs->server ? hs_wq : hs_client_wq, &hs->work);
 	spin_unlock_irqrestore(&hs->wait.lock, flags);
@@ -181,13 +196,21 @@ static void hs_queue_work(struct smc_hs *hs)
 	hs_claim_start(hs, true);
 }
 
+/* Client: queue the work that was refused, see smc_clcsock_allow_work(). */
+static void hs_retry_work(void *arg)
+{
+	struct smc_hs *hs = arg;
+
+	queue_work(hs_client_wq, &hs->work);
+}
+
 /* Queue first_work at once. Not after the work was queued: hs_work() has then cancelled it. */
 static void hs_poll_proposal(struct smc_hs *hs)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&hs->wait.lock, flags);
-	if (!test_bit(0, &hs->started))
+	if (!test_bit(HS_STARTED, &hs->started))
 		mod_delayed_work(hs_poll_wq, &hs->first_work, 0);
 	spin_unlock_irqrestore(&hs->wait.lock, flags);
 }
@@ -198,7 +221,7 @@ static void hs_clcsock_changed(void *owner)
 	struct smc_hs *hs = owner;
 	int state;
 
-	if (test_bit(0, &hs->started)) {
+	if (test_bit(HS_STARTED, &hs->started)) {
 		wake_up(&hs->wait);
 		return;
 	}
@@ -217,8 +240,8 @@ static const struct smc_clcsock_events hs_clcsock_events = {
 };
 
 /*
- * Server: queue the work when the first message is complete. A silent or slow client so costs no
- * worker. After the deadline the work is queued too, and finds the time-out.
+ * Server: queue the work when the first message is complete, so that a silent or slow client costs
+ * no worker. After the deadline the work is queued too, and finds the time-out.
  */
 static void hs_proposal_work(struct work_struct *work)
 {
@@ -229,6 +252,20 @@ static void hs_proposal_work(struct work_struct *work)
 		hs_queue_work(hs);
 	else
 		queue_delayed_work(hs_poll_wq, &hs->first_work, left);
+}
+
+/**
+ * smc_hs_release_clcsock() - let calls of the program use the clcsock again
+ * @hs: handshake, inside done()
+ *
+ * Called by done() after it has used the clcsock. Process context.
+ */
+void smc_hs_release_clcsock(struct smc_hs *hs)
+{
+	if (hs->server)
+		return;
+	smc_clcsock_forbid_work(hs->clcsock);
+	smc_clcsock_end_work(hs->clcsock);
 }
 
 /**
@@ -249,6 +286,22 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 }
 
 /**
+ * smc_hs_set_nodename() - store the host name of the calling task
+ * @hs: handshake that has not started, of a client or of a listening socket
+ *
+ * The name is that of the UTS namespace: a container must not tell the name of its host. Process
+ * context of connect() or listen().
+ */
+void smc_hs_set_nodename(struct smc_hs *hs)
+{
+	const char *name = utsname()->nodename;
+
+	memset(hs->nodename, ' ', sizeof(hs->nodename));
+	/* may race with sethostname(): a torn name is acceptable */
+	data_race(memcpy(hs->nodename, name, strnlen(name, sizeof(hs->nodename))));
+}
+
+/**
  * smc_hs_start() - start a handshake
  * @hs: handshake, set up by smc_hs_client_setup() or smc_hs_server_setup()
  *
@@ -261,6 +314,7 @@ void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx))
 void smc_hs_start(struct smc_hs *hs)
 {
 	if (!hs->server) {
+		smc_clcsock_allow_work(hs->clcsock, hs_retry_work, hs);
 		smc_clcsock_hook(hs->clcsock, &hs_clcsock_events, hs);
 		hs_clcsock_changed(hs);
 		return;
@@ -289,18 +343,22 @@ void smc_hs_cancel(struct smc_hs *hs)
  * smc_hs_cancel_sync() - cancel a handshake and wait for its end
  * @hs: handshake that was set up, started or not
  *
- * On return done() has returned, or will never be called because the work had not been queued.
- * Process context, not from done().
+ * On return done() has returned, or will never be called because the work had not begun. Process
+ * context, not from done().
  */
 void smc_hs_cancel_sync(struct smc_hs *hs)
 {
 	WRITE_ONCE(hs->cancelled, true);
+	/* a work that was refused must not be queued again */
+	if (!hs->server)
+		smc_clcsock_forbid_work(hs->clcsock);
 	if (!hs_claim_start(hs, false)) {
 		wake_up(&hs->wait);
 		flush_work(&hs->work);
-		return;
+		if (test_bit(HS_RUNS, &hs->started))
+			return;
 	}
-	/* the work was not queued, and first_work cannot be queued again */
+	/* the work has not run, and neither it nor first_work can be queued again */
 	cancel_delayed_work_sync(&hs->first_work);
 	if (hs->clcsock && hs->clcsock->sock)
 		smc_clcsock_unhook(hs->clcsock);
@@ -334,7 +392,7 @@ bool smc_hs_evict(struct smc_hs *hs)
 	bool evict;
 
 	spin_lock_irqsave(&hs->wait.lock, flags);
-	evict = !test_and_set_bit(0, &hs->started);
+	evict = !test_and_set_bit(HS_STARTED, &hs->started);
 	if (evict) {
 		WRITE_ONCE(hs->cancelled, true);
 		queue_work(hs_wq, &hs->work);

@@ -61,6 +61,8 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @has_path: @path holds a reference on its device
  * @parked: @path is set but does not hold its device (smc_path_release_device())
  * @gids: GIDs of the port for version 1 and version 2
+ * @v1_gid: server: our GID for version 1, if @has_v1
+ * @has_v1: server: version 1 is possible too, over other GIDs than version 2
  * @saddr: our address on the TCP path, IPv4 as v4-mapped
  * @daddr: the peer's address on the TCP path, IPv4 as v4-mapped
  * @peer: peer of the group, as the CLC messages name it
@@ -98,6 +100,8 @@ struct smc_hs_ctx {
 	bool has_path;
 	bool parked;
 	struct smc_ib_gids gids;
+	struct smc_ib_gid v1_gid;
+	bool has_v1;
 	struct in6_addr saddr;
 	struct in6_addr daddr;
 	struct smc_peer peer;
@@ -132,7 +136,8 @@ enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
 u32 smc_hs_errno_reason(int err, u32 otherwise);
 enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise);
 enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx);
-void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason);
+void smc_hs_cache_port(struct smc_hs_ctx *ctx, u32 reason);
+void smc_hs_cache_host(struct smc_hs_ctx *ctx, u32 reason);
 enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
 
 /* handshake/wait.c */
@@ -151,7 +156,8 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 				    bool confirm);
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
 u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct);
-int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg);
+int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg,
+			 struct smc_link *link);
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct);
 int smc_hs_create_conn(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,

@@ -8,9 +8,11 @@
  * row, 10 min at most. After that one connection tries again (the probe); all others use TCP until
  * its result is known. A success removes the server from the cache.
  *
- * The key is the IP address of the TCP connection, because nothing else of the server is known
- * before anything is sent. /proc/net/smc_negcache shows the entries; a write to it, which needs
- * CAP_NET_ADMIN in the namespace, empties the cache.
+ * The key is what is known of a server before anything is sent: its IP address on the TCP path,
+ * and its port. An entry without a port is a host: its RNIC cannot be reached. An entry with a
+ * port is one program: it does not speak SMC, or does not answer. So no program can take SMC away
+ * from the other programs of its host. /proc/net/smc_negcache shows the entries; a write to it,
+ * which needs CAP_NET_ADMIN in the namespace, empties the cache.
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
@@ -31,10 +33,20 @@
 #define PROBE_TIME	(60 * HZ)
 
 /**
+ * struct negcache_key - whom an entry is about
+ * @addr: IP address, IPv4 as v4-mapped
+ * @port: TCP port, 0 = the host
+ */
+struct negcache_key {
+	struct in6_addr addr;
+	u32 port;
+};
+
+/**
  * struct negcache_entry - one server
  * @node: entry in negcache.table
  * @age: entry in negcache.age
- * @peer: IP address, IPv4 as v4-mapped
+ * @key: the server
  * @reason: diagnosis code of the last failure
  * @period: how long the server is avoided after the last failure, in jiffies
  * @until: end of that time, or of the probe
@@ -44,7 +56,7 @@
 struct negcache_entry {
 	struct rhash_head node;
 	struct list_head age;
-	struct in6_addr peer;
+	struct negcache_key key;
 	u32 reason;
 	unsigned long period;
 	unsigned long until;
@@ -54,7 +66,7 @@ struct negcache_entry {
 
 /**
  * struct negcache - the negative cache of one namespace
- * @table: entries by address; changed under @lock, read under RCU
+ * @table: entries by address and port; changed under @lock, read under RCU
  * @lock: protects @age, @count and the members of entries; innermost, BH disabled
  * @age: all entries, the least recently failed first
  * @count: number of entries
@@ -69,8 +81,8 @@ struct negcache {
 static unsigned int negcache_id __read_mostly;
 
 static const struct rhashtable_params negcache_params = {
-	.key_len = sizeof(struct in6_addr),
-	.key_offset = offsetof(struct negcache_entry, peer),
+	.key_len = sizeof(struct negcache_key),
+	.key_offset = offsetof(struct negcache_entry, key),
 	.head_offset = offsetof(struct negcache_entry, node),
 	.automatic_shrinking = true,
 };
@@ -89,10 +101,32 @@ static void negcache_remove(struct negcache *nc, struct negcache_entry *e)
 	kfree_rcu(e, rcu);
 }
 
+static struct negcache_entry *negcache_find(struct negcache *nc, const struct in6_addr *addr,
+					    u16 port)
+{
+	struct negcache_key key = { .addr = *addr, .port = port };
+
+	return rhashtable_lookup_fast(&nc->table, &key, negcache_params);
+}
+
+/* Return the reason not to try now, or 0; then the caller is the probe. */
+static u32 negcache_entry_try(struct negcache *nc, struct negcache_entry *e)
+{
+	lockdep_assert_held(&nc->lock);
+	if (!e)
+		return 0;
+	if (time_before(jiffies, e->until))
+		return e->reason;
+	e->until = jiffies + PROBE_TIME;
+	e->probing = true;
+	return 0;
+}
+
 /**
  * smc_negcache_check() - check whether a handshake with a server may be tried
  * @net: namespace
- * @peer: IP address of the server, IPv4 as v4-mapped
+ * @addr: IP address of the server, IPv4 as v4-mapped
+ * @port: TCP port of the server
  *
  * When the time of an entry is over, the first caller gets 0 and becomes the probe. All others get
  * the reason until smc_negcache_add() or smc_negcache_del() reports the result of the probe, or
@@ -100,27 +134,23 @@ static void negcache_remove(struct negcache *nc, struct negcache_entry *e)
  *
  * Return: 0 to try, or the diagnosis code of the last failure: use TCP.
  */
-u32 smc_negcache_check(struct net *net, const struct in6_addr *peer)
+u32 smc_negcache_check(struct net *net, const struct in6_addr *addr, u16 port)
 {
 	struct negcache *nc = negcache_of(net);
-	struct negcache_entry *e;
 	u32 reason = 0;
 
 	if (!READ_ONCE(nc->count))
 		return 0;
 	rcu_read_lock();
-	if (!rhashtable_lookup_fast(&nc->table, peer, negcache_params)) {
+	if (!negcache_find(nc, addr, port) && !negcache_find(nc, addr, 0)) {
 		rcu_read_unlock();
 		return 0;
 	}
 	spin_lock_bh(&nc->lock);
-	e = rhashtable_lookup_fast(&nc->table, peer, negcache_params);
-	if (e && time_before(jiffies, e->until)) {
-		reason = e->reason;
-	} else if (e) {
-		e->until = jiffies + PROBE_TIME;
-		e->probing = true;
-	}
+	/* the port first: a connection that this stops must not become the probe of the host */
+	reason = negcache_entry_try(nc, negcache_find(nc, addr, port));
+	if (!reason)
+		reason = negcache_entry_try(nc, negcache_find(nc, addr, 0));
 	spin_unlock_bh(&nc->lock);
 	rcu_read_unlock();
 	return reason;
@@ -143,21 +173,23 @@ static bool negcache_insert(struct negcache *nc, struct negcache_entry *e)
 /**
  * smc_negcache_add() - record that a handshake with a server failed
  * @net: namespace
- * @peer: IP address of the server, IPv4 as v4-mapped
+ * @addr: IP address of the server, IPv4 as v4-mapped
+ * @port: TCP port of the server; 0: the failure concerns the whole host
  * @reason: diagnosis code, returned by smc_negcache_check() from now on
  *
  * Without memory the server is not remembered. Process context.
  */
-void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
+void smc_negcache_add(struct net *net, const struct in6_addr *addr, u16 port, u32 reason)
 {
 	struct negcache *nc = negcache_of(net);
 	struct negcache_entry *fresh, *e;
 
 	fresh = smc_fault_null(NEGCACHE_ENTRY, kzalloc(sizeof(*fresh), GFP_KERNEL));
 	spin_lock_bh(&nc->lock);
-	e = rhashtable_lookup_fast(&nc->table, peer, negcache_params);
+	e = negcache_find(nc, addr, port);
 	if (!e && fresh) {
-		fresh->peer = *peer;
+		fresh->key.addr = *addr;
+		fresh->key.port = port;
 		if (negcache_insert(nc, fresh)) {
 			e = fresh;
 			fresh = NULL;
@@ -178,21 +210,25 @@ void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason)
 /**
  * smc_negcache_del() - record that a handshake with a server succeeded
  * @net: namespace
- * @peer: IP address of the server, IPv4 as v4-mapped
+ * @addr: IP address of the server, IPv4 as v4-mapped
+ * @port: TCP port of the server
  *
- * Any context.
+ * Removes the entry of the port and that of the host. Any context.
  */
-void smc_negcache_del(struct net *net, const struct in6_addr *peer)
+void smc_negcache_del(struct net *net, const struct in6_addr *addr, u16 port)
 {
 	struct negcache *nc = negcache_of(net);
-	struct negcache_entry *e;
+	struct negcache_entry *e, *host;
 
 	if (!READ_ONCE(nc->count))
 		return;
 	spin_lock_bh(&nc->lock);
-	e = rhashtable_lookup_fast(&nc->table, peer, negcache_params);
+	e = negcache_find(nc, addr, port);
 	if (e)
 		negcache_remove(nc, e);
+	host = negcache_find(nc, addr, 0);
+	if (host)
+		negcache_remove(nc, host);
 	spin_unlock_bh(&nc->lock);
 }
 
@@ -213,13 +249,13 @@ static int negcache_seq_show(struct seq_file *seq, void *v)
 	struct negcache *nc = negcache_of(seq_file_single_net(seq));
 	struct negcache_entry *e;
 
-	seq_puts(seq, "peer reason seconds_left period probing\n");
+	seq_puts(seq, "peer reason seconds_left period probing port\n");
 	spin_lock_bh(&nc->lock);
 	list_for_each_entry(e, &nc->age, age) {
 		long left = max_t(long, e->until - jiffies, 0);
 
-		seq_printf(seq, "%pI6c 0x%08x %ld %lu %d\n", &e->peer, e->reason, left / HZ,
-			   e->period / HZ, e->probing);
+		seq_printf(seq, "%pI6c 0x%08x %ld %lu %d %u\n", &e->key.addr, e->reason,
+			   left / HZ, e->period / HZ, e->probing, e->key.port);
 	}
 	spin_unlock_bh(&nc->lock);
 	return 0;

@@ -10,7 +10,7 @@
  */
 #define pr_fmt(fmt) "smc: " fmt
 
-#include <linux/printk.h>
+#include <smc/base/log.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
@@ -45,10 +45,13 @@ const char *smc_hs_side_name(const struct smc_hs_ctx *ctx)
  */
 enum smc_hs_next smc_hs_fail(struct smc_hs_ctx *ctx, int err, const char *why)
 {
+	struct in6_addr peer;
+
 	ctx->res.outcome = SMC_HS_FAIL;
 	ctx->res.err = err;
-	pr_info_ratelimited("%s handshake with %pI6c reset: %s (errno %d)\n", smc_hs_side_name(ctx),
-			    &ctx->peer.gid, why, err);
+	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
+	smc_log_write(ctx->net, "%s handshake with %pI6c: reset: %s (errno %d)\n",
+		      smc_hs_side_name(ctx), &peer, why, err);
 	return HS_END;
 }
 
@@ -143,6 +146,24 @@ enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherw
 	return smc_hs_decline(ctx, smc_hs_errno_reason(err, otherwise));
 }
 
+/*
+ * The server declined after link setup had begun. If it waited for us in vain, or its queue pair
+ * broke, the path over the RNIC does not work; other reasons concern the server's program or
+ * memory.
+ */
+static void hs_cache_late_decline(struct smc_hs_ctx *ctx, u32 diag)
+{
+	switch (diag) {
+	case SMC_CLC_DECL_TIMEOUT_CL:
+	case SMC_CLC_DECL_TIMEOUT_AL:
+	case SMC_CLC_DECL_LINK_READY:
+		smc_hs_cache_host(ctx, diag);
+		break;
+	default:
+		smc_hs_cache_port(ctx, diag);
+	}
+}
+
 /**
  * smc_hs_take_decline() - end the handshake with the Decline that the peer has sent
  * @ctx: handshake; the message is in @ctx->rx
@@ -162,9 +183,8 @@ enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx)
 	ctx->res.outcome = SMC_HS_TCP;
 	ctx->res.own_reason = SMC_CLC_DECL_PEER;
 	ctx->res.peer_reason = decline.diag;
-	/* the peer declined after link setup had begun: the path over the RNIC does not work */
 	if (ctx->llc_armed)
-		smc_hs_cache_failure(ctx, decline.diag);
+		hs_cache_late_decline(ctx, decline.diag);
 	/*
 	 * A peer that declines does not write to our RMBE, and no other peer has its address. So
 	 * the RMBE is not quarantined; otherwise Declines could use up the memory of a group.
@@ -178,21 +198,44 @@ enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx)
 }
 
 /**
- * smc_hs_cache_failure() - remember the server in the negative cache
- * @ctx: handshake that ran into a deadline
+ * smc_hs_cache_port() - remember the server's address and port in the negative cache
+ * @ctx: handshake that ran into a deadline, or whose server does not speak SMC
  * @reason: diagnosis code for the connections that use TCP because of this
  *
- * Does nothing on a server: only the client's application has waited, and one misbehaving
- * program would make the server refuse SMC to all programs of that host. Process context.
+ * For failures that the server's program may have caused. Does nothing on a server: only the
+ * client's application has waited, and one misbehaving program would make the server refuse SMC
+ * to all programs of that host. Process context.
  */
-void smc_hs_cache_failure(struct smc_hs_ctx *ctx, u32 reason)
+void smc_hs_cache_port(struct smc_hs_ctx *ctx, u32 reason)
+{
+	struct smc_clcsock *clcsock = ctx->hs->clcsock;
+	struct in6_addr peer;
+
+	if (ctx->hs->server)
+		return;
+	smc_clcsock_peer_addr(clcsock, &peer);
+	smc_negcache_add(ctx->net, &peer, smc_clcsock_peer_port(clcsock), reason);
+}
+
+/**
+ * smc_hs_cache_host() - remember the server's host in the negative cache
+ * @ctx: handshake that failed because nothing came over the RNIC
+ * @reason: diagnosis code for the connections that use TCP because of this
+ *
+ * Only the port is remembered if another group works: then the RNIC can be reached, or several
+ * hosts share the address. Does nothing on a server, see smc_hs_cache_port(). Process context.
+ */
+void smc_hs_cache_host(struct smc_hs_ctx *ctx, u32 reason)
 {
 	struct in6_addr peer;
 
 	if (ctx->hs->server)
 		return;
 	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
-	smc_negcache_add(ctx->net, &peer, reason);
+	if (smc_registry_has_host(ctx->net, &peer, true))
+		smc_hs_cache_port(ctx, reason);
+	else
+		smc_negcache_add(ctx->net, &peer, 0, reason);
 }
 
 /**
@@ -213,7 +256,7 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
 	}
 	if (!ctx->hs->server) {
 		smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
-		smc_negcache_del(ctx->net, &peer);
+		smc_negcache_del(ctx->net, &peer, smc_clcsock_peer_port(ctx->hs->clcsock));
 	}
 	smc_conn_activate(ctx->conn);
 	ctx->res.outcome = SMC_HS_SMC;
@@ -226,14 +269,15 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
  * smc_hs_check_allowed() - check whether a rendezvous may be tried at all
  * @net: namespace
  * @peer: client: address of the server, IPv4 as v4-mapped; server: NULL
+ * @port: client: TCP port of the server
  *
  * Any context. See smc_negcache_check() for its side effect.
  *
  * Return: 0 to try, or the diagnosis code for using TCP.
  */
-u32 smc_hs_check_allowed(struct net *net, const struct in6_addr *peer)
+u32 smc_hs_check_allowed(struct net *net, const struct in6_addr *peer, u16 port)
 {
 	if (!READ_ONCE(smc_settings_get(net)->enabled))
 		return SMC_CLC_DECL_CONFIG;
-	return peer ? smc_negcache_check(net, peer) : 0;
+	return peer ? smc_negcache_check(net, peer, port) : 0;
 }

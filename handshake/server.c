@@ -9,7 +9,7 @@
 #include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 #include <smc/rdma/path.h>
 #include "internal.h"
 
@@ -38,7 +38,7 @@ static enum smc_hs_next server_take_proposal(struct smc_hs_ctx *ctx)
 /* Negotiate release and limits, the smaller ones of both sides. 0, or the diagnosis code. */
 static u32 server_negotiate_limits(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offer)
 {
-	u8 links = smc_marker_links(&ctx->proposal) ?:
+	u8 links = smc_native_tag_links(&ctx->proposal) ?:
 		   min_t(u8, offer->max_links, SMC_CLC_LINKS_MAX);
 	struct smc_settings *sn = smc_settings_get(ctx->net);
 	struct smc_peer *peer = &ctx->peer;
@@ -81,8 +81,42 @@ static u32 server_check_v1(struct smc_hs_ctx *ctx)
 		return SMC_CLC_DECL_VERSION;
 	if (!smc_path_match_prefixes(ctx->ndev, &ctx->daddr, p))
 		return SMC_CLC_DECL_PREFIX;
-	ctx->path.gid = smc_marker_v1_over_v2(p) ? ctx->gids.v2 : ctx->gids.v1;
+	ctx->path.gid = smc_native_tag_v1_over_v2(p) ? ctx->gids.v2 : ctx->gids.v1;
 	return ctx->path.gid.mtu ? 0 : SMC_CLC_DECL_NO_DEV_R;
+}
+
+/* Take version 1 and the client's end of it; @ctx->path has our GID for it. */
+static void server_use_v1(struct smc_hs_ctx *ctx)
+{
+	const struct smc_clc_proposal *p = &ctx->proposal;
+	struct smc_peer *peer = &ctx->peer;
+
+	peer->version = 1;
+	peer->release = 0;
+	peer->max_conns = SMC_CLC_CONNS_MAX;
+	peer->max_links = SMC_CLC_LINKS_MAX;
+	/* CONFIRM LINK sends the number to the client */
+	if (smc_native_tag_links(p))
+		peer->max_links = min(READ_ONCE(smc_settings_get(ctx->net)->max_links),
+				      smc_native_tag_links(p));
+	memset(peer->eid, 0, sizeof(peer->eid));
+	memcpy(peer->mac, p->mac, SMC_MAC_LEN);
+	memcpy(peer->gid.raw, p->gid, SMC_GID_LEN);
+}
+
+/*
+ * Check whether version 1 is possible and leads over other GIDs than version 2, so that it may work
+ * if there is no path for version 2.
+ */
+static bool server_has_other_v1(struct smc_hs_ctx *ctx)
+{
+	const struct smc_clc_proposal *p = &ctx->proposal;
+
+	if (server_check_v1(ctx))
+		return false;
+	ctx->v1_gid = ctx->path.gid;
+	return memcmp(p->gid, p->v2.gid, SMC_GID_LEN) ||
+	       memcmp(&ctx->v1_gid.gid, &ctx->gids.v2.gid, sizeof(ctx->v1_gid.gid));
 }
 
 /*
@@ -97,11 +131,12 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 
 	memcpy(peer->id, p->peer_id, SMC_PEER_ID_LEN);
 	memcpy(peer->mac, p->mac, SMC_MAC_LEN);
-	peer->marker = smc_marker_of_proposal(p);
+	peer->caps = smc_peer_caps_of_proposal(p);
 	peer->max_conns = SMC_CLC_CONNS_MAX;
 	peer->max_links = SMC_CLC_LINKS_MAX;
 	reason2 = server_check_v2(ctx);
 	if (!reason2) {
+		ctx->has_v1 = server_has_other_v1(ctx);
 		peer->version = 2;
 		ctx->path.gid = ctx->gids.v2;
 		memcpy(peer->gid.raw, p->v2.gid, SMC_GID_LEN);
@@ -112,13 +147,7 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 	reason1 = server_check_v1(ctx);
 	if (reason1)
 		return smc_hs_decline(ctx, server_is_offered_rdma(p->v2_type) ? reason2 : reason1);
-	peer->version = 1;
-	/* CONFIRM LINK sends the number to the client */
-	if (smc_marker_links(p))
-		peer->max_links = min(READ_ONCE(smc_settings_get(ctx->net)->max_links),
-				      smc_marker_links(p));
-	memset(peer->eid, 0, sizeof(peer->eid));
-	memcpy(peer->gid.raw, p->gid, SMC_GID_LEN);
+	server_use_v1(ctx);
 	return HS_GO;
 }
 
@@ -169,6 +198,25 @@ static u32 server_create_group(struct smc_hs_ctx *ctx)
 	return rc ? smc_hs_errno_reason(rc, SMC_CLC_DECL_INTERNAL) : 0;
 }
 
+/*
+ * There is no path for version 2: use version 1 if it leads elsewhere, as in-tree servers do. The
+ * contact is given back, because the group to look for is another one.
+ */
+static bool server_fall_to_v1(struct smc_hs_ctx *ctx, u32 reason)
+{
+	if (reason != SMC_CLC_DECL_NO_ROUTE || ctx->peer.version != 2 || !ctx->has_v1)
+		return false;
+	smc_contact_finish(&ctx->contact, NULL);
+	ctx->creator = false;
+	/* do not hold the device while waiting for another first contact */
+	smc_path_release_device(&ctx->path);
+	ctx->parked = true;
+	ctx->has_path = false;
+	ctx->path.gid = ctx->v1_gid;
+	server_use_v1(ctx);
+	return true;
+}
+
 /* Find or create the group, and create the connection in it. */
 static enum smc_hs_next server_join_group(struct smc_hs_ctx *ctx)
 {
@@ -176,20 +224,24 @@ static enum smc_hs_next server_join_group(struct smc_hs_ctx *ctx)
 	u32 reason;
 	int rc;
 
-	do {
+	for (;;) {
 		rc = server_begin_contact(ctx, deadline);
 		if (smc_hs_is_cancelled(ctx))
 			return smc_hs_fail(ctx, ECONNABORTED, "cancelled");
 		if (rc)
 			return smc_hs_decline(ctx, smc_hs_errno_reason(rc, SMC_CLC_DECL_NO_LINK));
 		reason = ctx->first ? server_create_group(ctx) : 0;
+		if (reason && server_fall_to_v1(ctx, reason))
+			continue;
 		if (reason)
 			return smc_hs_decline(ctx, reason);
 		rc = smc_hs_create_conn(ctx);
 		if (rc != -ENOSPC || ctx->first)
 			break;
 		server_skip_group(ctx);
-	} while (time_before(jiffies, deadline));
+		if (time_after_eq(jiffies, deadline))
+			break;
+	}
 	return rc ? smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_BUF_REG) : HS_GO;
 }
 
@@ -234,6 +286,34 @@ static void server_take_host(struct smc_peer *peer, const struct smc_clc_fce *fc
 	data_race(memcpy(peer->host, fce->hostname, SMC_HOSTNAME_LEN));
 }
 
+/*
+ * Subsequent contact: take over the client's RMBE, which it may name by any link of the group (RFC
+ * 7609 section 3.5.2.3). No Decline: the client uses SMC after a subsequent Accept.
+ */
+static enum smc_hs_next server_take_next_rmbe(struct smc_hs_ctx *ctx,
+					      const struct smc_clc_accept *c)
+{
+	struct smc_peer end = { .version = c->version };
+	struct smc_link *link = NULL;
+	int rc;
+
+	/* our link may have failed since the Accept: the connection moves after its handshake */
+	if (c->qpn != ctx->link->peer_qpn ||
+	    memcmp(c->gid, ctx->link->peer_gid.raw, SMC_GID_LEN)) {
+		memcpy(end.gid.raw, c->gid, SMC_GID_LEN);
+		memcpy(end.mac, c->mac, SMC_MAC_LEN);
+		link = smc_lgr_get_named_link(ctx->lgr, c->qpn, &end);
+		if (!link) {
+			smc_stats_inc(ctx->net, SMC_STAT_PEER_END_BAD);
+			return smc_hs_fail(ctx, ECONNRESET, "Confirm names no link of the group");
+		}
+	}
+	rc = smc_hs_set_peer_rmbe(ctx, c, link);
+	if (link)
+		smc_link_put(link);
+	return rc ? smc_hs_fail(ctx, ECONNRESET, "the client's RMBE is refused") : HS_GO;
+}
+
 /* Parse and check the Confirm, and take over the client's RMBE. */
 static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 {
@@ -250,19 +330,15 @@ static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
 		return smc_hs_fail(ctx, ECONNRESET, "Confirm does not answer the Accept");
 	}
-	if (ctx->first) {
-		reason = server_check_first_confirm(&ctx->peer, c);
-		if (reason)
-			return smc_hs_decline(ctx, reason);
-		if (c->version > 1)
-			server_take_host(&ctx->lgr->peer, &c->fce);
-	}
-	if (smc_hs_set_peer_rmbe(ctx, c)) {
-		/* a server must not decline after a subsequent Accept: the client uses SMC then */
-		if (ctx->first)
-			return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
-		return smc_hs_fail(ctx, ECONNRESET, "the client's RMBE is refused");
-	}
+	if (!ctx->first)
+		return server_take_next_rmbe(ctx, c);
+	reason = server_check_first_confirm(&ctx->peer, c);
+	if (reason)
+		return smc_hs_decline(ctx, reason);
+	if (c->version > 1)
+		server_take_host(&ctx->lgr->peer, &c->fce);
+	if (smc_hs_set_peer_rmbe(ctx, c, NULL))
+		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
 	return HS_GO;
 }
 

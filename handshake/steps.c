@@ -6,12 +6,11 @@
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <linux/jiffies.h>
-#include <linux/printk.h>
-#include <linux/utsname.h>
 #include <net/dst.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 #include <smc/base/fault.h>
+#include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
@@ -19,7 +18,7 @@
 #include <smc/handshake/admission.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 #include <smc/rdma/path.h>
 #include <smc/tcp/clc.h>
 #include "internal.h"
@@ -134,20 +133,21 @@ bool smc_hs_unpark_path(struct smc_hs_ctx *ctx)
 	return ctx->has_path;
 }
 
-static void hs_fill_fce(struct smc_clc_fce *fce, const struct smc_peer *peer, bool direct)
+static void hs_fill_fce(struct smc_clc_fce *fce, const struct smc_hs_ctx *ctx)
 {
-	size_t n = strnlen(init_utsname()->nodename, SMC_HOSTNAME_LEN);
+	const struct smc_peer *peer = &ctx->peer;
 
 	memset(fce, 0, sizeof(*fce));
-	fce->direct = direct;
+	fce->direct = ctx->link->direct;
 	fce->os = SMC_CLC_OS_LINUX;
 	fce->release = peer->release;
 	memset(fce->hostname, ' ', SMC_HOSTNAME_LEN);
-	memcpy(fce->hostname, init_utsname()->nodename, n);
+	if (READ_ONCE(smc_settings_get(ctx->net)->send_hostname))
+		memcpy(fce->hostname, ctx->hs->nodename, SMC_HOSTNAME_LEN);
 	if (peer->release >= SMC_CLC_RELEASE_1) {
 		fce->max_conns = peer->max_conns;
 		fce->max_links = peer->max_links;
-		smc_marker_set_fce(fce);
+		smc_native_tag_set_fce(fce);
 	}
 }
 
@@ -172,7 +172,7 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 	smc_ib_get_peer_id(msg->peer_id);
 	memcpy(msg->gid, link->path.gid.gid.raw, SMC_GID_LEN);
 	memcpy(msg->mac, link->path.gid.mac, SMC_MAC_LEN);
-	msg->qpn = link->qp->qpn;
+	msg->qpn = smc_qp_get_qpn(link->qp);
 	msg->rkey = smc_region_rkey(elem->region, link->slot);
 	msg->rmbe_idx = elem->index;
 	msg->token = ctx->conn->token;
@@ -184,14 +184,14 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	msg->psn = link->psn;
 	if (msg->version == 1) {
-		if (!confirm && ctx->peer.marker)
-			smc_marker_set_v1(msg);
+		if (!confirm && smc_peer_can(&ctx->peer, SMC_CAP_ACCEPT_V1_TAG))
+			smc_native_tag_set_v1(msg);
 		return HS_GO;
 	}
 	memcpy(msg->eid, ctx->peer.eid, SMC_EID_LEN);
 	if (!ctx->first)
 		return HS_GO;
-	hs_fill_fce(&msg->fce, &ctx->peer, link->direct);
+	hs_fill_fce(&msg->fce, ctx);
 	if (confirm) {
 		msg->gid_count = 1;
 		memcpy(msg->gids[0], link->path.gid.gid.raw, SMC_GID_LEN);
@@ -230,9 +230,21 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
  */
 u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 {
+	bool roce_v1 = ctx->path.gid.roce_v1;
+	int rc;
+
 	if (!smc_hs_unpark_path(ctx))
 		return SMC_CLC_DECL_NO_DEV;
-	if (smc_path_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct))
+	/* over RoCE v1 nothing is looked up */
+	if (!roce_v1 && !smc_admission_begin_resolve(ctx->net, ctx->hs->host)) {
+		smc_stats_inc(ctx->net, SMC_STAT_HS_UNRESOLVED);
+		return SMC_CLC_DECL_NO_ROUTE;
+	}
+	rc = smc_path_resolve(&ctx->path, &ctx->peer.gid, ctx->peer.mac, direct);
+	/* without a route there was no look-up either */
+	if (!roce_v1)
+		smc_admission_end_resolve(ctx->net, ctx->hs->host, rc != -ETIMEDOUT);
+	if (rc)
 		return SMC_CLC_DECL_NO_ROUTE;
 	/* version 1 does not support gateways */
 	if (ctx->peer.version == 1 && !*direct)
@@ -254,6 +266,7 @@ static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_peer_e
  * smc_hs_set_peer_rmbe() - take the peer's RMBE and alert token from its Accept or Confirm
  * @ctx: handshake with a connection
  * @msg: checked message
+ * @link: link that the message names; NULL: the handshake's
  *
  * The sender of @msg need not be the peer that the group leads to (decision 0009). So an RMB that
  * was not announced over the group, and an RMBE or token of another connection, are refused
@@ -262,11 +275,12 @@ static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_peer_e
  *
  * Return: 0 or -errno.
  */
-int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
+int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg,
+			 struct smc_link *link)
 {
 	struct smc_conn_peer_end end = {
 		.token = msg->token, .size = smc_wire_bsize_to_len(msg->bsize),
-		.index = msg->rmbe_idx, .rkey = msg->rkey, .addr = msg->vaddr,
+		.index = msg->rmbe_idx, .link = link, .rkey = msg->rkey, .addr = msg->vaddr,
 		.first = ctx->first,
 	};
 	unsigned long deadline = jiffies + T_CLAIM;
@@ -279,17 +293,27 @@ int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
 	if (rc != -ENOKEY && rc != -EADDRINUSE)
 		return rc;
 	smc_stats_inc(ctx->net, SMC_STAT_PEER_END_BAD);
-	pr_info_ratelimited("%s handshake with %pI6c: key %08x, element %u, token %08x: %s\n",
-			    smc_hs_side_name(ctx), &ctx->peer.tcp_addr, end.rkey, end.index,
-			    end.token,
-			    rc == -ENOKEY ? "that RMB was not announced over the group" :
-					    "another connection has that RMBE or token");
+	smc_log_write(ctx->net, "%s handshake with %pI6c: key %08x, element %u, token %08x: %s\n",
+		      smc_hs_side_name(ctx), &ctx->peer.tcp_addr, end.rkey, end.index, end.token,
+		      rc == -ENOKEY ? "that RMB was not announced over the group" :
+				      "another connection has that RMBE or token");
 	return rc;
+}
+
+/* Set up LLC state and first link of a new group; the link takes over @ctx->path. */
+static int hs_begin_group(struct smc_hs_ctx *ctx, struct smc_lgr *lgr)
+{
+	int rc = smc_llc_create(lgr);
+
+	if (rc)
+		return rc;
+	ctx->has_path = false;	/* taken over, also on failure */
+	return smc_lgr_begin(lgr, &ctx->path);
 }
 
 /**
  * smc_hs_create_group() - create the link group of a first contact and its first link
- * @ctx: handshake with path and peer; the group takes over @ctx->path, also on failure
+ * @ctx: handshake with path and peer; the link takes over @ctx->path
  * @role: our link group role
  * @direct: no IP gateway on the path
  *
@@ -299,12 +323,16 @@ int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
  */
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 {
-	struct smc_lgr *lgr;
+	struct smc_lgr *lgr = smc_lgr_alloc(ctx->net, role, &ctx->peer);
+	int rc;
 
-	ctx->has_path = false;	/* the group takes it over, also on failure */
-	lgr = smc_lgr_create(ctx->net, role, &ctx->peer, &ctx->path);
-	if (IS_ERR(lgr))
-		return PTR_ERR(lgr);
+	if (!lgr)
+		return -ENOMEM;
+	rc = hs_begin_group(ctx, lgr);
+	if (rc) {
+		smc_lgr_discard(lgr);
+		return rc;
+	}
 	ctx->lgr = lgr;
 	ctx->reserved = true;
 	ctx->link = smc_lgr_get_link(lgr, 0);
@@ -382,7 +410,7 @@ enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_
 	case HS_LLC_SEEN:
 		break;
 	case HS_LLC_TIMEOUT:
-		smc_hs_cache_failure(ctx, SMC_CLC_DECL_TIMEOUT_CL);
+		smc_hs_cache_host(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 		return smc_hs_decline(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 	case HS_LLC_BROKEN:
 		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);

@@ -3,8 +3,8 @@
  * Connections of a group: places, the table of alert tokens (RFC 7609 section 4.4.1), and walks
  * over the table.
  *
- * smc_lgr_create(), smc_lgr_find_client() and smc_contact_begin() return a group with one
- * reference and one reserved place. smc_lgr_add_conn() turns the place into a connection. If it
+ * smc_lgr_begin(), smc_lgr_find_client() and smc_contact_begin() give the caller one reference and
+ * one reserved place. smc_lgr_add_conn() turns the place into a connection. If it
  * fails or is not called, the place is given back by smc_lgr_unreserve_conn().
  */
 #include <linux/random.h>
@@ -126,7 +126,7 @@ void smc_lgr_set_regions_available(struct smc_lgr *lgr)
  * Return: 0, -ENOMEM, -ENOSPC (table full), -ECONNABORTED (group dead). After an error the place
  * stays reserved.
  */
-int smc_lgr_add_conn(struct smc_lgr *lgr, void *conn, u32 *token)
+int smc_lgr_add_conn(struct smc_lgr *lgr, struct smc_conn *conn, u32 *token)
 {
 	struct smc_lgr_conn_entry *entry;
 	u32 index;
@@ -204,13 +204,33 @@ void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token)
  *
  * Return: connection, or NULL if none has exactly this token.
  */
-void *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token)
+struct smc_conn *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token)
 {
 	struct smc_lgr_conn_entry *entry = xa_load(&lgr->conns, token & 0xff);
 
 	if (!entry || entry->token != token)
 		return NULL;
 	return entry->conn;
+}
+
+/**
+ * smc_lgr_next_conn() - take one step of a walk over the connections of a group
+ * @lgr: group
+ * @index: position; 0 before the first step
+ *
+ * In order of the tokens' indices. The caller may leave the RCU section between two steps. Each
+ * connection that is in the table from the first step to the last is met once.
+ *
+ * Context: under rcu_read_lock().
+ *
+ * Return: connection, or NULL after the last one.
+ */
+struct smc_conn *smc_lgr_next_conn(struct smc_lgr *lgr, unsigned long *index)
+{
+	struct smc_lgr_conn_entry *entry;
+
+	entry = xa_find_after(&lgr->conns, index, SMC_LGR_CONNS_MAX, XA_PRESENT);
+	return entry ? entry->conn : NULL;
 }
 
 /**
@@ -222,7 +242,8 @@ void *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token)
  * Starts with the connection at which the previous walk was ended, so that low indices do not
  * always come first. Any context.
  */
-void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg)
+void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(struct smc_conn *conn, void *arg),
+			void *arg)
 {
 	unsigned long start = READ_ONCE(lgr->walk_start);
 	struct smc_lgr_conn_entry *entry;

@@ -41,6 +41,12 @@ static inline bool smc_lgr_is_dead(const struct smc_lgr *lgr)
 void smc_lgr_idle_arm(struct smc_lgr *lgr);
 void smc_lgr_idle_cancel(struct smc_lgr *lgr);
 
+/* lgr/link.c */
+struct smc_link *smc_link_create(struct smc_lgr *lgr, u32 slot, struct smc_path *path,
+				 const struct smc_wr_events *events);
+bool smc_link_may_recv(const struct smc_link *link, bool cdc);
+bool smc_link_record_failure(struct smc_link *link, enum smc_link_reason reason, void *caller);
+
 /* lgr/links.c */
 bool smc_lgr_has_link(struct smc_lgr *lgr);
 bool smc_lgr_unlink(struct smc_lgr *lgr, struct smc_link *link);

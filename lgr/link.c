@@ -2,12 +2,11 @@
 /*
  * A link: one RC queue pair to one RNIC of the peer (RFC 7609 section 2.2).
  *
- * A link ends in two phases. smc_link_fail() records the reason and notifies the group, in any
- * context. The group takes the link out of its set and calls smc_link_shutdown() from a work. The
- * memory is freed with the last reference.
+ * A link ends in two phases. smc_link_fail() (smc_core.c) records the reason and queues a work of
+ * the group, in any context. The work takes the link out of the set and calls smc_link_shutdown().
+ * The memory is freed with the last reference. What the queue pair of a link reports is handled in
+ * smc_core.c, too, which knows the layers above.
  */
-#define pr_fmt(fmt) "smc: " fmt
-
 #include <linux/err.h>
 #include <linux/etherdevice.h>
 #include <linux/ktime.h>
@@ -16,14 +15,10 @@
 #include <net/net_namespace.h>
 #include <smc/base/fault.h>
 #include <smc/base/trace.h>
-#include <smc/lgr/link.h>
+#include "internal.h"
 
 #define HOP_LIMIT_DIRECT	1
 #define HOP_LIMIT_ROUTED	64
-
-/* The two bits that tell how to treat an unknown LLC message, RFC 7609 appendix A.3 */
-#define TYPE_CLASS		0xc0
-#define TYPE_CLASS_LLC		0x00
 
 /*
  * Apply one event to the state of @link. Both roles use the server's column of the table: our
@@ -94,77 +89,22 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
 	return "?";
 }
 
-/* ---- events of the queue pair ---- */
-
-/*
- * A failed link still accepts CDC until it is fenced: when the peer moves on to another link, it
- * relies on what our RNIC has acknowledged. LLC messages concern the link itself and are dropped.
- */
-static bool link_may_recv(const struct smc_link *link, u8 type)
-{
-	enum smc_link_state state = atomic_read(&link->state);
-
-	return smc_link_state_may_recv(state) ||
-	       (type == SMC_CDC_TYPE && state == SMC_LINK_DRAINING);
-}
-
-/* data path 8: the first byte distinguishes CDC and LLC */
-static void link_handle_recv(void *ctx, const u8 *buf, u32 len)
-{
-	struct smc_link *link = ctx;
-
-	if (!len || !link_may_recv(link, buf[0]))
-		return;
-	if (smc_fault_hit(buf[0] == SMC_CDC_TYPE ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
-		return;
-	WRITE_ONCE(link->last_rx, jiffies);
-	if (buf[0] == SMC_CDC_TYPE)
-		WRITE_ONCE(link->last_cdc, jiffies);
-	rcu_read_lock();
-	if (buf[0] == SMC_CDC_TYPE)
-		link->events->cdc(link, buf, len);
-	else if ((buf[0] & TYPE_CLASS) == TYPE_CLASS_LLC)
-		link->events->llc(link, buf, len);
-	/* else an optional message of a later version, which must be ignored */
-	rcu_read_unlock();
-}
-
-static void link_handle_qp_error(void *ctx, enum ib_wc_status status)
-{
-	smc_link_fail(ctx, SMC_LINK_QP_ERROR);
-}
-
-static void link_notify_slots_free(void *ctx)
-{
-	struct smc_link *link = ctx;
-
-	rcu_read_lock();
-	link->events->slots_free(link);
-	rcu_read_unlock();
-}
-
-static const struct smc_wr_events link_wr_events = {
-	.received = link_handle_recv,
-	.broken = link_handle_qp_error,
-	.slots_free = link_notify_slots_free,
-};
-
 /* ---- creation and references ---- */
 
 /**
  * smc_link_create() - create a link
- * @lgr: its group, for the callee of @events; stays until smc_link_shutdown()
- * @net: namespace of the group
+ * @lgr: its group; stays until smc_link_shutdown()
  * @slot: its slot in the group
  * @path: local end; taken over and emptied, on error too
- * @events: upward table; not called before smc_link_connect()
+ * @events: upcalls of the queue pair, for which the link is the context; not called before
+ *	smc_link_connect()
  *
  * The link has a queue pair in INIT and a random first PSN. Process context.
  *
  * Return: the link with one reference, or ERR_PTR.
  */
-struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct smc_path *path,
-				 const struct smc_link_events *events)
+struct smc_link *smc_link_create(struct smc_lgr *lgr, u32 slot, struct smc_path *path,
+				 const struct smc_wr_events *events)
 {
 	struct smc_link *link;
 	struct smc_qp *qp;
@@ -176,15 +116,14 @@ struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct sm
 	}
 	kref_init(&link->ref);
 	link->lgr = lgr;
-	link->events = events;
-	link->net_cookie = net->net_cookie;
+	link->net_cookie = lgr->net_cookie;
 	link->slot = slot;
 	link->path = *path;
 	path->dev = NULL;
 	link->psn = get_random_u32() & 0xffffff;
 	link->mtu = link->path.gid.mtu;
 	link->last_rx = jiffies;
-	qp = smc_qp_create(link->path.dev, link->path.port, net, &link_wr_events, link);
+	qp = smc_qp_create(link->path.dev, link->path.port, lgr->net, events, link);
 	if (IS_ERR(qp)) {
 		smc_path_put(&link->path);
 		kfree(link);
@@ -214,6 +153,43 @@ void smc_link_get(struct smc_link *link)
 bool smc_link_get_unless_zero(struct smc_link *link)
 {
 	return kref_get_unless_zero(&link->ref);
+}
+
+/**
+ * smc_link_add_conn() - count a connection that sends over a link from now on
+ * @link: link; the connection takes over a reference of the caller
+ *
+ * Any context.
+ */
+void smc_link_add_conn(struct smc_link *link)
+{
+	atomic_inc(&link->nconns);
+}
+
+/**
+ * smc_link_del_conn() - undo smc_link_add_conn() and drop the connection's reference
+ * @link: link
+ *
+ * Any context.
+ */
+void smc_link_del_conn(struct smc_link *link)
+{
+	atomic_dec(&link->nconns);
+	smc_link_put(link);
+}
+
+/**
+ * smc_link_count_move() - count a connection that has moved to a link, for netlink
+ * @link: its new link
+ * @failover: the previous link was lost
+ *
+ * Any context.
+ */
+void smc_link_count_move(struct smc_link *link, bool failover)
+{
+	atomic_inc(&link->conns_moved_in);
+	if (failover)
+		atomic_inc(&link->lgr->conn_moves);
 }
 
 static void link_free(struct rcu_head *rcu)
@@ -305,20 +281,16 @@ bool smc_link_usable(const struct smc_link *link)
 }
 
 /**
- * smc_link_hold_conns() - stop or resume sending of connections over a link
+ * smc_link_is_ending() - check whether a link has failed or its queue pair is broken
  * @link: link
- * @hold: true: connections must not send; false: they may again
  *
- * LLC messages are not affected. Resuming raises events->slots_free, so that connections that
- * were refused try again. Not from within a completion.
+ * The queue pair breaks a moment before smc_link_fail() is called for it. Any context.
+ *
+ * Return: true if so; the link may fail at any time.
  */
-void smc_link_hold_conns(struct smc_link *link, bool hold)
+bool smc_link_is_ending(const struct smc_link *link)
 {
-	WRITE_ONCE(link->conns_held, hold);
-	if (hold)
-		return;
-	smp_mb();	/* pairs with smc_tx.c: the sender sees this, or we see it wait */
-	link_notify_slots_free(link);
+	return smc_qp_is_broken(link->qp) || atomic_read(&link->reason) != SMC_LINK_OK;
 }
 
 /**
@@ -341,14 +313,34 @@ static bool link_reason_orderly(enum smc_link_reason reason)
 }
 
 /**
- * smc_link_fail() - fail a link
+ * smc_link_may_recv() - check whether a message is accepted in the present state of a link
+ * @link: link
+ * @cdc: it is a CDC message
+ *
+ * A failed link still accepts CDC until it is fenced: when the peer moves on to another link, it
+ * relies on what our RNIC has acknowledged. LLC messages concern the link itself and are dropped.
+ *
+ * Return: true if so.
+ */
+bool smc_link_may_recv(const struct smc_link *link, bool cdc)
+{
+	enum smc_link_state state = atomic_read(&link->state);
+
+	return smc_link_state_may_recv(state) || (cdc && state == SMC_LINK_DRAINING);
+}
+
+/**
+ * smc_link_record_failure() - first part of smc_link_fail(): the state of the link itself
  * @link: link
  * @reason: why; the first reason stays
+ * @caller: address for the trace point
  *
- * The only way to fail a link. Any context, never sleeps. Raises events->lost once, unless the
- * link is already being shut down.
+ * Any context, never sleeps.
+ *
+ * Return: true if this is the first reason; it may differ from @reason, see
+ * smc_link_expect_removal().
  */
-void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
+bool smc_link_record_failure(struct smc_link *link, enum smc_link_reason reason, void *caller)
 {
 	enum smc_link_reason going = READ_ONCE(link->removal_reason);
 	bool used = smc_link_usable(link);
@@ -356,24 +348,59 @@ void smc_link_fail(struct smc_link *link, enum smc_link_reason reason)
 	if (going != SMC_LINK_OK && (reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_PEER_MOVED))
 		reason = going;
 	if (atomic_cmpxchg(&link->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
-		return;
-	trace_smc_link_fail(link->uid, link->qp->qpn, reason);
+		return false;
+	trace_smc_link_fail(link->uid, smc_qp_get_qpn(link->qp), reason);
 	link_change_state(link, SMC_LINK_EV_FAIL);
 	if (used && !link_reason_orderly(reason))
 		trace_smcr_link_down(link, link->lgr, link->net_cookie,
 				     smc_link_state_uapi(atomic_read(&link->state)),
-				     link->path.dev->name, __builtin_return_address(0),
-				     link->uid);
-	link->events->failed(link, reason);
+				     link->path.dev->name, caller, link->uid);
+	return true;
+}
+
+/**
+ * smc_link_fence_begin() - begin to stop all traffic of a link
+ * @link: link that is out of the group's set; the caller has a reference
+ * @wait: woken when smc_link_fence_left() may have become 0; exists until smc_link_shutdown(). May
+ *	be NULL
+ *
+ * Brings the queue pair to ERR, so that the device flushes it. Links that are lost together flush
+ * at the same time if the caller begins the fences of all before smc_link_fence() waits for the
+ * first. Nothing is done if the fence has begun already. Process context; only the caller that
+ * took the link out of the set.
+ */
+void smc_link_fence_begin(struct smc_link *link, wait_queue_head_t *wait)
+{
+	if (link->fence_begun)
+		return;
+	link->fence_begun = true;
+	/* Set a reason first, so that flushed requests do not count as a failure. */
+	atomic_cmpxchg(&link->reason, SMC_LINK_OK, SMC_LINK_ADMIN);
+	link_change_state(link, SMC_LINK_EV_FAIL);
+	trace_smc_fence_begin(link->uid);
+	smc_qp_drain_begin(link->qp, wait);
+}
+
+/**
+ * smc_link_fence_left() - return for how long smc_link_fence() may still wait
+ * @link: link whose fence has begun
+ *
+ * Return: jiffies; 0: it does not wait.
+ */
+unsigned long smc_link_fence_left(const struct smc_link *link)
+{
+	return smc_qp_drain_left(link->qp);
 }
 
 /**
  * smc_link_fence() - stop all traffic of a link
  * @link: link that is out of the group's set; the caller has a reference
  *
- * First half of the second phase: brings the queue pair to ERR and drains it. On return no message
- * arrives any more, all received messages have been delivered, and the done callback of every
- * posted slot has run. Process context; waits for the device, not for the peer.
+ * First half of the second phase: brings the queue pair to ERR, unless that is done already, and
+ * drains it. On return no message arrives any more, all received messages have been delivered, and
+ * the done callback of every posted slot has run. Process context; waits for the device, not for
+ * the peer, up to 10 s from the beginning of the fence. As smc_link_fence_begin(), only for the
+ * caller that took the link out of the set.
  *
  * Return: 0, or -ETIMEDOUT if the device did not flush in time: the queue pair was destroyed, and
  * messages that the device held are lost.
@@ -382,11 +409,7 @@ int smc_link_fence(struct smc_link *link)
 {
 	int rc;
 
-	/* Set a reason first, so that flushed requests do not count as a failure. */
-	atomic_cmpxchg(&link->reason, SMC_LINK_OK, SMC_LINK_ADMIN);
-	link_change_state(link, SMC_LINK_EV_FAIL);
-	if (!link->fenced)
-		trace_smc_fence_begin(link->uid);
+	smc_link_fence_begin(link, NULL);
 	rc = smc_qp_drain(link->qp);
 	if (!link->fenced)
 		trace_smc_fence_end(link->uid, rc);
@@ -408,8 +431,9 @@ int smc_link_fence(struct smc_link *link)
  * context, sleeps; called once.
  *
  * May still be inside: completions, which end with the drain; callers that have taken a slot and
- * not posted it, whose post is refused; another fence, which waits for this one or finds no
- * queue pair. The slots' memory stays until the last reference on the link is gone.
+ * not posted it, whose post is refused. Not another fence: whoever took the link out of the set
+ * fences it, and then shuts it down. The slots' memory stays until the last reference on the link
+ * is gone.
  */
 void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *link))
 {

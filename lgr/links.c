@@ -278,7 +278,7 @@ bool smc_lgr_unlink(struct smc_lgr *lgr, struct smc_link *link)
 		WRITE_ONCE(lgr->prev_peer_qpn[link->slot], link->peer_qpn);
 		rcu_assign_pointer(lgr->unlinked[link->slot], link);
 		/*
-		 * Pairs with smc_lgr_find_open_slot(): NULL in ->links implies that ->leaving is
+		 * Pairs with smc_lgr_find_open_slot(): NULL in ->links implies that ->unlinked is
 		 * visible.
 		 */
 		smp_wmb();

@@ -16,7 +16,7 @@
  * A first contact of a server. Handshakes with the same peer wait for it instead of creating a
  * second group.
  */
-struct contact_pending_entry {
+struct smc_contact_entry {
 	struct list_head entry;
 	struct net *net;
 	struct smc_peer peer;
@@ -37,22 +37,44 @@ static void registry_sleep(int seq, unsigned long deadline)
 
 /* ---- clients ---- */
 
-/* Return true if @link has the queue pair and GID that the server's Accept names. */
-static bool link_matches_accept(const struct smc_link *link, u32 qpn, const union ib_gid *gid)
+/*
+ * Return true if @link has the queue pair, GID and MAC that an Accept or Confirm names. Over RoCE
+ * v2 a link has the MAC of the next hop instead, which the peer does not know.
+ */
+static bool link_matches_peer(const struct smc_link *link, u32 qpn, const struct smc_peer *peer)
 {
-	return link->peer_qpn == qpn && !memcmp(&link->peer_gid, gid, sizeof(*gid)) &&
+	return link->peer_qpn == qpn && !memcmp(&link->peer_gid, &peer->gid, sizeof(peer->gid)) &&
+	       (!link->path.gid.roce_v1 || !memcmp(link->peer_mac, peer->mac, SMC_MAC_LEN)) &&
 	       atomic_read(&link->reason) == SMC_LINK_OK;
 }
 
-/* Return the link of @lgr that the Accept names, with a reference, or NULL. */
-static struct smc_link *lgr_get_accept_link(struct smc_lgr *lgr, u32 qpn, const union ib_gid *gid)
+/**
+ * smc_lgr_get_named_link() - find the link of a group that an Accept or Confirm names
+ * @lgr: group
+ * @qpn: queue pair number of the message
+ * @peer: GID and MAC of the message
+ *
+ * The peer may choose any link (RFC 7609 section 3.5.2.3). Process context.
+ *
+ * Return: the link with a reference, or NULL.
+ */
+struct smc_link *smc_lgr_get_named_link(struct smc_lgr *lgr, u32 qpn, const struct smc_peer *peer)
 {
 	struct smc_link *link;
 
 	smc_lgr_for_each_link(lgr, link)
-		if (link_matches_accept(link, qpn, gid))
+		if (link_matches_peer(link, qpn, peer))
 			break;
 	return link;
+}
+
+/*
+ * Return true if the connection is on the VLAN of the group (RFC 7609 section 3.5.1.3). Servers of
+ * version 2 do not look at the VLAN: with a PNET ID one GID serves connections of several VLANs.
+ */
+static bool lgr_has_vlan(const struct smc_lgr *lgr, const struct smc_peer *peer)
+{
+	return peer->version > 1 || lgr->peer.vlan == peer->vlan;
 }
 
 /* Return true if @qpn belonged to a link that failed. The server may not have noticed yet. */
@@ -90,7 +112,14 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 		    memcmp(lgr->peer.id, peer->id, sizeof(lgr->peer.id)) ||
 		    !kref_get_unless_zero(&lgr->ref))
 			continue;
-		l = lgr_get_accept_link(lgr, qpn, &peer->gid);
+		l = smc_lgr_get_named_link(lgr, qpn, peer);
+		if (l && !lgr_has_vlan(lgr, peer)) {
+			/* the group works, so it is not out of sync */
+			*lost = true;
+			smc_link_put(l);
+			smc_lgr_put(lgr);
+			continue;
+		}
 		if (l && lgr->ready && smc_link_usable(l) && smc_lgr_reserve_conn(lgr)) {
 			*link = l;
 			found = lgr;
@@ -114,7 +143,7 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 /**
  * smc_lgr_find_client() - find the group that a server names in a subsequent contact
  * @net: namespace
- * @peer: peer ID, GID and version of the Accept
+ * @peer: peer ID, GID, MAC and version of the Accept; VLAN of the connection
  * @peer_qpn: queue pair number of the Accept
  * @deadline: jiffies; how long to wait while the group is in its first contact or has no free
  *	place (the server counts a connection as closed before the client does)
@@ -124,7 +153,8 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
  * RFC 7609 section 3.5.2. Process context, sleeps.
  *
  * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT (no such group:
- * out of sync), -ENOLINK (the link has failed, its group has not), -ETIMEDOUT, -ECANCELED.
+ * out of sync), -ENOLINK (the link has failed, its group has not; or it is on another VLAN),
+ * -ETIMEDOUT, -ECANCELED.
  */
 struct smc_lgr *smc_lgr_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
 				    unsigned long deadline, const bool *cancel,
@@ -208,7 +238,7 @@ static struct smc_lgr *registry_find_server(struct net *net, const struct smc_pe
 
 static bool contact_is_pending(struct net *net, const struct smc_peer *peer)
 {
-	struct contact_pending_entry *p;
+	struct smc_contact_entry *p;
 
 	lockdep_assert_held(&smc_registry.lock);
 	list_for_each_entry(p, &contacts_pending, entry)
@@ -235,7 +265,7 @@ int smc_contact_begin(struct net *net, const struct smc_peer *peer,
 		      const struct smc_path *own, unsigned long deadline,
 		      const bool *cancel, struct smc_contact *contact)
 {
-	struct contact_pending_entry *p;
+	struct smc_contact_entry *p;
 	int seq;
 
 	memset(contact, 0, sizeof(*contact));
@@ -284,7 +314,7 @@ static void lgr_mark_ready(struct smc_lgr *lgr)
  */
 void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr)
 {
-	struct contact_pending_entry *p = contact->entry;
+	struct smc_contact_entry *p = contact->entry;
 
 	mutex_lock(&smc_registry.lock);
 	if (p)
@@ -315,19 +345,20 @@ void smc_lgr_set_ready(struct smc_lgr *lgr)
  * smc_registry_has_host() - check whether a group leads to a host
  * @net: namespace
  * @tcp_addr: the host's address, IPv4 as v4-mapped
+ * @ready: a group in its first contact does not count
  *
- * A group in its first contact counts. Process context.
+ * Process context.
  *
  * Return: true if so, which means that the host supports SMC.
  */
-bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr)
+bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, bool ready)
 {
 	struct smc_lgr *lgr;
 	bool found = false;
 
 	mutex_lock(&smc_registry.lock);
 	list_for_each_entry(lgr, &smc_registry.groups, entry) {
-		found = lgr->net == net && !smc_lgr_is_dead(lgr) &&
+		found = lgr->net == net && !smc_lgr_is_dead(lgr) && (lgr->ready || !ready) &&
 			ipv6_addr_equal(&lgr->peer.tcp_addr, tcp_addr);
 		if (found)
 			break;

@@ -10,6 +10,7 @@
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
+#include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
@@ -160,7 +161,7 @@ void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first)
 	add->num = 0;
 	smc_link_get(first);
 	add->first = first;
-	queue_work(smc_llc_wait_wq, &llc->add_work);
+	queue_work(llc->lgr->wq, &llc->add_work);
 }
 
 /* Server: the client accepted or rejected the link. */
@@ -425,7 +426,7 @@ static void add_link_fill(struct smc_llc *llc, struct smc_llc_msg *msg, const st
 	if (link) {
 		/* without a link the MTU stays 0, which all clients reject */
 		al->mtu = client ? link->mtu : path->gid.mtu;
-		al->qpn = link->qp->qpn;
+		al->qpn = smc_qp_get_qpn(link->qp);
 		al->link_num = link->num;
 		al->psn = link->psn;
 	}
@@ -568,7 +569,7 @@ int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link)
 	spin_unlock_bh(&llc->lock);
 	if (!rc) {
 		smc_llc_timer_link_up(llc);
-		smc_lgr_start_balance(llc->lgr);
+		smc_link_notify_usable(link);
 	}
 	return rc;
 }
@@ -593,8 +594,8 @@ void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link
 		smc_recovery_link_added(llc, link->num);
 	if (!rc && (type == SMC_LINKS_ASYM_LOCAL || type == SMC_LINKS_ASYM_PEER))
 		smc_stats_inc(net, SMC_STAT_LINK_ASYM);
-	pr_info_ratelimited("group %08x: link %u: %s (%d)\n", llc->lgr->id, link ? link->num : 0,
-			    rc ? "not added" : smc_link_set_type_str(type), rc);
+	smc_log_write(net, "group %08x: link %u: %s (%d)\n", llc->lgr->id, link ? link->num : 0,
+		      rc ? "not added" : smc_link_set_type_str(type), rc);
 	/* a loss before smc_add_link_commit() was not reported yet */
 	if (!rc && llc_link_broken(link))
 		smc_delete_link_report_lost(llc, link);
@@ -619,6 +620,8 @@ void smc_add_link_end(struct smc_llc *llc)
 	llc->add.first = NULL;
 	if (llc->running == SMC_LLC_X_ADD_LINK && !llc->add.rejected)
 		llc_turn_end(llc);
+	else
+		wake_up_all(&llc->wait);	/* for the end of add.active */
 	spin_unlock_bh(&llc->lock);
 	smc_link_put(first);
 }

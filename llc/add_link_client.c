@@ -208,7 +208,7 @@ void smc_add_link_client_work(struct work_struct *work)
 	if (link)
 		smc_add_link_report_result(llc, link, rc);
 	if (!reason && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
-		smc_llc_send_delete_link(llc->add.first, link->num, SMC_LLC_DEL_LOST_PATH, false);
+		smc_llc_send_delete_link(llc->add.first, link->num, SMC_LLC_DEL_LOST_PATH);
 	if (link && rc)
 		smc_lgr_del_link(link, SMC_LINK_SETUP_FAILED);
 	if (link)

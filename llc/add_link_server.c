@@ -15,13 +15,29 @@
 
 #define REPEAT_TIME	(3 * HZ)	/* before an unanswered ADD LINK is repeated */
 
-/* Version 2: respond to REQUEST ADD LINK that no link will be offered. */
-static void add_link_server_refuse(struct smc_llc *llc, struct smc_link *link)
+/*
+ * Version 2: respond to REQUEST ADD LINK that no link will be offered, over the link that carried
+ * the request (RFC 7609 section 3.3). If that link is gone, over @other: the CONFIRM RKEY of an
+ * in-tree client times out while it waits for the answer.
+ */
+static void add_link_server_refuse(struct smc_llc *llc, struct smc_link *other)
 {
+	u8 nums[SMC_LGR_LINKS];
 	struct smc_llc_msg msg;
+	struct smc_link *link;
+	u32 slot;
 
+	if (!smc_recovery_take_requests(llc, nums))
+		return;
 	smc_llc_send_prepare(llc, &msg, SMC_LLC_REQ_ADD_LINK, true);
-	smc_llc_send_msg(link, &msg);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		if (!nums[slot])
+			continue;
+		link = smc_lgr_get_link_by_num(llc->lgr, nums[slot]);
+		smc_llc_send_msg(link && smc_link_usable(link) ? link : other, &msg);
+		if (link)
+			smc_link_put(link);
+	}
 }
 
 /**
@@ -30,23 +46,21 @@ static void add_link_server_refuse(struct smc_llc *llc, struct smc_link *link)
  * @first: link that carries the exchange
  * @any_port: the link may use a port that the group uses already
  *
- * Otherwise answers the client's REQUEST ADD LINK, if there was one. Recovery work.
+ * Otherwise refuses the client's REQUEST ADD LINK, if there was one. While another exchange has
+ * the turn, the request waits for its answer. Recovery work.
  */
 void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool any_port)
 {
 	struct llc_recovery *rec = &llc->recovery;
-	bool possible, respond;
+	bool possible;
 
 	spin_lock_bh(&llc->lock);
 	smc_recovery_note_attempt(llc);
-	respond = rec->respond;
-	rec->respond = false;
 	spin_unlock_bh(&llc->lock);
 	possible = llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc) &&
 		   smc_add_link_is_possible(llc, first, any_port);
 	if (!possible) {
-		if (respond)
-			add_link_server_refuse(llc, first);
+		add_link_server_refuse(llc, first);
 		return;
 	}
 	spin_lock_bh(&llc->lock);
@@ -74,7 +88,9 @@ void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsi
 
 /*
  * Create the new link. The request contains the QP number, so the QP is created before the client
- * decides. @shared: result: the port is used by another link.
+ * decides. @shared: result: the port is used by another link. Return NULL if there is no port,
+ * until ports change, or if this host has failed to create the link, which it tries again (RFC 7609
+ * section C.8).
  */
 static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct smc_link *first,
 					     bool *shared)
@@ -86,8 +102,10 @@ static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct s
 		return NULL;
 	*shared = smc_topology_uses_port(llc->lgr, path.dev, path.port);
 	link = smc_lgr_add_link(llc->lgr, &path, 0);
-	if (IS_ERR(link))
+	if (IS_ERR(link)) {
+		smc_recovery_retry_later(llc);
 		return NULL;
+	}
 	/* assumed until the client has named its end */
 	link->direct = first->direct;
 	return link;
@@ -138,6 +156,26 @@ static int add_link_server_finish(struct smc_llc *llc, struct smc_link *first,
 	return rc;
 }
 
+/*
+ * The setup has failed after the client accepted the link: delete it at the client. The turn must
+ * not end before, since DELETE LINK is an exchange of its own (RFC 7609 section 3.5.5.3).
+ */
+static void add_link_server_give_up(struct smc_llc *llc, struct smc_link *first,
+				    const struct smc_link *link)
+{
+	struct smc_link *other = first;
+
+	smc_link_get(first);
+	if (llc_link_broken(first)) {
+		smc_link_put(first);
+		other = smc_lgr_pick_other_link(llc->lgr, link);
+	}
+	if (!other)
+		return;
+	smc_delete_link_exchange(llc, other, link->num, SMC_LLC_DEL_LOST_PATH);
+	smc_link_put(other);
+}
+
 static bool add_link_server_must_stop(const struct smc_llc *llc, const struct smc_link *first)
 {
 	return READ_ONCE(llc->dead) || llc_link_broken(first);
@@ -149,7 +187,7 @@ static bool add_link_server_must_stop(const struct smc_llc *llc, const struct sm
  */
 static void add_link_server_release_fc(struct smc_llc *llc, const struct smc_link *first)
 {
-	if (!llc->lgr->peer.marker)
+	if (!smc_peer_can(&llc->lgr->peer, SMC_CAP_ADD_LINK_KEPT))
 		return;
 	spin_lock_bh(&llc->lock);
 	if (llc->fc.link == first)
@@ -157,9 +195,21 @@ static void add_link_server_release_fc(struct smc_llc *llc, const struct smc_lin
 	spin_unlock_bh(&llc->lock);
 }
 
+/* Send ADD LINK. It is the answer to the client's requests so far, too. */
+static int add_link_server_send(struct smc_llc *llc, struct smc_link *first, struct smc_link *link)
+{
+	u8 nums[SMC_LGR_LINKS];
+	bool asked = smc_recovery_take_requests(llc, nums);
+	int rc = smc_add_link_send(llc, first, link);
+
+	if (rc && asked)
+		smc_recovery_return_requests(llc, nums);
+	return rc;
+}
+
 /*
  * Send ADD LINK and wait for the response. @shared: the port is used by another link. Return NULL
- * if the client rejects the link or does not respond.
+ * if the client rejects the link or does not respond, or the request cannot be sent.
  */
 static struct llc_event *add_link_server_request(struct smc_llc *llc, struct smc_link *first,
 						 struct smc_link *link, bool shared,
@@ -172,8 +222,9 @@ static struct llc_event *add_link_server_request(struct smc_llc *llc, struct smc
 		if (i)
 			wait_event_timeout(llc->wait, add_link_server_must_stop(llc, first),
 					   REPEAT_TIME);
-		if (add_link_server_must_stop(llc, first) || smc_add_link_send(llc, first, link))
-			return NULL;
+		if (add_link_server_must_stop(llc, first) ||
+		    add_link_server_send(llc, first, link))
+			break;
 		llc->add.until = jiffies + LLC_ADD_TIME;
 		add_link_server_release_fc(llc, first);
 		ev = smc_add_link_wait_msg(llc, first, SMC_LLC_ADD_LINK, LLC_RSP_TIME, rsp);
@@ -194,8 +245,8 @@ static struct llc_event *add_link_server_request(struct smc_llc *llc, struct smc
  * smc_add_link_server_work() - run the ADD LINK exchange of a server
  * @work: smc_llc.add_work
  *
- * If the exchange fails after the client's response, DELETE LINK is sent, unless the client has
- * given the link up itself.
+ * If the exchange fails after the client's response, DELETE LINK is sent and answered before the
+ * exchange ends, unless the client has given the link up itself.
  */
 void smc_add_link_server_work(struct work_struct *work)
 {
@@ -220,10 +271,11 @@ void smc_add_link_server_work(struct work_struct *work)
 		llc_event_free(ev);
 	}
 	if (ev && link && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
-		smc_llc_send_delete_link(first, link->num, SMC_LLC_DEL_LOST_PATH, false);
+		add_link_server_give_up(llc, first, link);
 	if (link && rc)
 		smc_lgr_del_link(link, SMC_LINK_SETUP_FAILED);
 	if (link)
 		smc_link_put(link);
+	smc_recovery_answer_later(llc);
 	smc_add_link_end(llc);
 }

@@ -5,21 +5,25 @@
  * client's DELETE LINK is a request that the server answers with an exchange of its own.
  *
  * Deletions of this host are scheduled per link slot and run by the recovery work, which may
- * wait for the peer. Received messages are processed by smc_llc.work.
+ * wait for the peer. A lost link has left the group before the exchange begins, which is run by
+ * lost_work, by link number. Received messages are processed by smc_llc.work.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <linux/jiffies.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
+#include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include "internal.h"
 
 #define REQUEST_TIME	(40 * HZ)	/* for a foreign server to detect a lost link itself */
-#define QUIET_TIME	(HZ / 10)	/* no CDC message for so long: the link is quiet */
-#define QUIET_MAX	(1 * HZ)	/* the link is removed even if it is not quiet */
-#define ACK_TIME	(HZ / 20)	/* the peer has processed what our RNIC acknowledged */
+#define QUIET_TIME	(HZ / 10)	/* a link without CDC messages for this long is quiet */
+#define QUIET_MAX	(1 * HZ)	/* then a link is removed even if it is not quiet */
+#define ACK_TIME	(HZ / 20)	/* for the peer to process what our RNIC has acknowledged */
+#define LOST_TIME	(30 * HZ)	/* for the turn; longer than any other exchange lasts */
 
 /* ---- server: the exchange ---- */
 
@@ -33,8 +37,18 @@ static bool delete_link_is_redundant(struct smc_lgr *lgr, const struct smc_link 
 	return redundant == link;
 }
 
-/* Send DELETE LINK for link @num over @other. Return true if the client has answered in time. */
-static bool delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 num, u32 reason)
+/**
+ * smc_delete_link_exchange() - server: send DELETE LINK and wait for the response
+ * @llc: LLC state; the caller has the turn
+ * @other: link that carries the exchange
+ * @num: number of the link to delete
+ * @reason: enum smc_llc_del_reason
+ *
+ * Process context, see smc_llc_send_msg().
+ *
+ * Return: true if the client has answered in time.
+ */
+bool smc_delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 num, u32 reason)
 {
 	bool answered;
 
@@ -42,12 +56,14 @@ static bool delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8
 	llc->delete.pending = num;
 	llc->delete.answered = false;
 	spin_unlock_bh(&llc->lock);
-	smc_llc_send_delete_link(other, num, reason, false);
+	smc_llc_send_delete_link(other, num, reason);
 	wait_event_timeout(llc->wait, READ_ONCE(llc->delete.answered) || READ_ONCE(llc->dead) ||
 			   llc_link_broken(other), LLC_RSP_TIME);
 	spin_lock_bh(&llc->lock);
 	llc->delete.pending = 0;
 	answered = llc->delete.answered;
+	if (answered)
+		__clear_bit(num, llc->delete.lost);	/* it was lost meanwhile */
 	spin_unlock_bh(&llc->lock);
 	return answered;
 }
@@ -57,8 +73,8 @@ static void delete_link_remove(struct smc_llc *llc, struct smc_link *victim, u32
 			       enum smc_link_reason cause)
 {
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
-	pr_info_ratelimited("group %08x: link %u deleted, reason %08x\n", llc->lgr->id, victim->num,
-			    reason);
+	smc_log_write(llc->lgr->net, "group %08x: link %u deleted, reason %08x\n", llc->lgr->id,
+		      victim->num, reason);
 	smc_lgr_del_link(victim, cause);
 }
 
@@ -116,7 +132,7 @@ static void delete_link_remove_first(struct smc_llc *llc, struct smc_link *victi
 	}
 	delete_link_remove(llc, victim, reason, SMC_LINK_ADMIN);
 	delete_link_wait(llc, other, ACK_TIME);
-	delete_link_exchange(llc, other, victim->num, reason);
+	smc_delete_link_exchange(llc, other, victim->num, reason);
 	smc_link_put(other);
 }
 
@@ -134,7 +150,7 @@ static void delete_link_run(struct smc_llc *llc, struct smc_link *victim, u32 re
 
 	if (redundant && !delete_link_is_redundant(llc->lgr, victim))
 		return;
-	if (orderly && !llc->lgr->peer.marker) {
+	if (orderly && !smc_peer_can(&llc->lgr->peer, SMC_CAP_DELETE_WORKING)) {
 		delete_link_remove_first(llc, victim, reason);
 		return;
 	}
@@ -143,7 +159,7 @@ static void delete_link_run(struct smc_llc *llc, struct smc_link *victim, u32 re
 		/* the client removes its end when it has answered: this is no failure */
 		if (orderly)
 			smc_link_expect_removal(victim, SMC_LINK_ADMIN);
-		keep_last &= !delete_link_exchange(llc, other, victim->num, reason);
+		keep_last &= !smc_delete_link_exchange(llc, other, victim->num, reason);
 		smc_link_put(other);
 		other = smc_lgr_pick_other_link(llc->lgr, victim);
 	}
@@ -156,6 +172,90 @@ static void delete_link_run(struct smc_llc *llc, struct smc_link *victim, u32 re
 	}
 	delete_link_remove(llc, victim, reason, orderly ? SMC_LINK_ADMIN : SMC_LINK_PEER_DELETED);
 	smc_link_put(other);
+}
+
+/* ---- server: lost links; lost_work ---- */
+
+/* DELETE LINK for a lost link is due: any context. */
+static void delete_link_add_lost(struct smc_llc *llc, u8 num)
+{
+	spin_lock_bh(&llc->lock);
+	if (!llc->dead) {
+		__set_bit(num, llc->delete.lost);
+		queue_work(llc->lgr->wq, &llc->lost_work);
+	}
+	spin_unlock_bh(&llc->lock);
+}
+
+/* Take the turn for the next lost link. Return its number; 0: there is none, or no turn in time. */
+static u8 delete_link_begin_lost(struct smc_llc *llc)
+{
+	unsigned long end = jiffies + LOST_TIME;
+	struct llc_delete *del = &llc->delete;
+	bool taken, late;
+	u32 num;
+
+	for (;;) {
+		spin_lock_bh(&llc->lock);
+		late = llc->dead || time_after_eq(jiffies, end);
+		num = find_first_bit(del->lost, LLC_LINK_NUMS);
+		taken = num < LLC_LINK_NUMS && llc_turn_take(llc, SMC_LLC_DO_DELETE_LINK);
+		if (taken)
+			__clear_bit(num, del->lost);
+		else if (late)
+			/* the client detects the losses itself */
+			bitmap_zero(del->lost, LLC_LINK_NUMS);
+		spin_unlock_bh(&llc->lock);
+		if (taken)
+			return num;
+		if (late || num >= LLC_LINK_NUMS)
+			return 0;
+		wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
+				   (READ_ONCE(llc->running) == SMC_LLC_X_IDLE &&
+				    !READ_ONCE(llc->add.active)),
+				   max_t(long, end - jiffies, 1));
+	}
+}
+
+/*
+ * Run the exchange for lost link @num; our end of it is gone. If the link that carries the exchange
+ * is lost, too, another one carries it again.
+ */
+static void delete_link_run_lost(struct smc_llc *llc, u8 num)
+{
+	bool again = true;
+	struct smc_link *other;
+
+	while (again) {
+		other = smc_lgr_pick_link(llc->lgr);
+		if (!other)
+			return;
+		again = !smc_delete_link_exchange(llc, other, num, SMC_LLC_DEL_LOST_PATH) &&
+			llc_link_broken(other) && !READ_ONCE(llc->dead);
+		smc_link_put(other);
+	}
+}
+
+/**
+ * smc_delete_link_lost_work() - delete lost links, one after the other
+ * @work: smc_llc.lost_work
+ *
+ * RFC 7609 section 3.5.5.3: the exchange starts when no other one runs. An in-tree client that is
+ * adding a link takes any DELETE LINK for the end of that. Between two lost links the turn is
+ * given back.
+ */
+void smc_delete_link_lost_work(struct work_struct *work)
+{
+	struct smc_llc *llc = container_of(work, struct smc_llc, lost_work);
+	u8 num;
+
+	while ((num = delete_link_begin_lost(llc))) {
+		delete_link_run_lost(llc, num);
+		spin_lock_bh(&llc->lock);
+		if (llc->running == SMC_LLC_X_DELETE_LINK)
+			llc_turn_end(llc);
+		spin_unlock_bh(&llc->lock);
+	}
 }
 
 /* ---- client: requests to the server ---- */
@@ -175,7 +275,7 @@ static bool delete_link_postpone_request(struct smc_llc *llc, const struct smc_l
 {
 	struct llc_delete *del = &llc->delete;
 
-	if (llc->lgr->role != SMC_CLIENT || llc->lgr->peer.marker)
+	if (llc->lgr->role != SMC_CLIENT || smc_peer_can(&llc->lgr->peer, SMC_CAP_DELETE_LOST))
 		return false;
 	spin_lock_bh(&llc->lock);
 	del->requests[link->slot] = link->num;
@@ -234,7 +334,7 @@ void smc_delete_link_send_requests(struct smc_llc *llc)
 	if (!link)
 		return;
 	for (num = delete_link_next_request(llc); num; num = delete_link_next_request(llc))
-		smc_llc_send_delete_link(link, num, SMC_LLC_DEL_LOST_PATH, false);
+		smc_llc_send_delete_link(link, num, SMC_LLC_DEL_LOST_PATH);
 	smc_link_put(link);
 }
 
@@ -252,7 +352,7 @@ static void delete_link_ask_server(struct smc_llc *llc, struct smc_link *victim,
 		smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
 		smc_lgr_del_link(victim, SMC_LINK_ADMIN);
 	} else {
-		smc_llc_send_delete_link(other, victim->num, reason, false);
+		smc_llc_send_delete_link(other, victim->num, reason);
 	}
 	smc_link_put(other);
 }
@@ -355,9 +455,9 @@ bool smc_delete_link_run_scheduled(struct smc_llc *llc)
  * @llc: LLC state
  * @link: failed link
  *
- * Sends DELETE LINK over another link and schedules recovery. A foreign server is given time
- * to detect the loss itself. The answer is not awaited. Process context, see
- * smc_llc_send_msg().
+ * Schedules recovery. A server has lost_work run the exchange. A client sends the server its
+ * request at once, over another link, and does not wait for the exchange that follows; a foreign
+ * server is given time to detect the loss itself. Process context, see smc_llc_send_msg().
  */
 void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link)
 {
@@ -366,8 +466,10 @@ void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *lin
 	if (!other)
 		return;
 	smc_recovery_retry_later(llc);
-	if (!delete_link_postpone_request(llc, link))
-		smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH, false);
+	if (llc->lgr->role == SMC_SERVER)
+		delete_link_add_lost(llc, link->num);
+	else if (!delete_link_postpone_request(llc, link))
+		smc_llc_send_delete_link(other, link->num, SMC_LLC_DEL_LOST_PATH);
 	smc_link_put(other);
 }
 
@@ -440,15 +542,15 @@ static void delete_link_receive_order(struct smc_llc *llc, struct smc_link *link
 
 	/* the server removes its end when it receives the answer: this is no failure */
 	smc_link_expect_removal(victim, SMC_LINK_PEER_DELETED);
-	smc_llc_send_delete_link(link, dl->link_num, 0, true);
+	smc_llc_send_delete_response(link, dl, 0);
 	other = smc_lgr_pick_other_link(llc->lgr, victim);
 	if (!other) {
 		smc_lgr_terminate(llc->lgr, SMC_LINK_PEER_DELETED);
 		return;
 	}
 	/*
-	 * Before the removal: a link requested for changed ports after it would pass for an order
-	 * of our operator at the server.
+	 * Lower the limit before the removal. Otherwise a change of ports in between could request
+	 * a link, and the server would take that request for an order of our operator.
 	 */
 	if (dl->reason == SMC_LLC_DEL_OPERATOR) {
 		delete_link_note_order(llc, dl->link_num);
@@ -491,7 +593,7 @@ static void delete_link_answer_unknown(struct smc_llc *llc, struct smc_link *lin
 	/* our end of the link may have failed because the server removed its end */
 	if (!adding && llc->lgr->role == SMC_CLIENT && dl->reason == SMC_LLC_DEL_OPERATOR)
 		delete_link_note_order(llc, dl->link_num);
-	smc_llc_send_delete_link(link, dl->link_num, adding ? 0 : SMC_LLC_DEL_NO_LINK, true);
+	smc_llc_send_delete_response(link, dl, adding ? 0 : SMC_LLC_DEL_NO_LINK);
 	wake_up_all(&llc->wait);
 }
 

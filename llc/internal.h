@@ -5,6 +5,7 @@
 #ifndef _SMC_LLC_INTERNAL_H
 #define _SMC_LLC_INTERNAL_H
 
+#include <linux/bitmap.h>
 #include <linux/list.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -19,6 +20,7 @@
 #define LLC_SENT_TIME	(HZ / 2)	/* completion of the last message before the QP goes */
 #define LLC_CONFIRM_TIME (5 * HZ)	/* CONFIRM LINK of a further link */
 #define LLC_ADD_TIME	(8 * HZ)	/* from ADD LINK to a usable link */
+#define LLC_LINK_NUMS	256		/* link numbers on the wire, of which 0 is unused */
 
 /**
  * struct llc_event - a received message
@@ -125,6 +127,8 @@ enum llc_delete_order {
  * @requests: per slot: client: number of a lost link that a foreign server should delete
  *	unless it detects the loss itself, 0 = none
  * @request_at: per slot: jiffies: when the request is sent
+ * @lost: server: bit per link number: lost link for which smc_llc.lost_work sends DELETE LINK when
+ *	it has the turn
  */
 struct llc_delete {
 	unsigned long scheduled;
@@ -135,6 +139,7 @@ struct llc_delete {
 	bool answered;
 	u8 requests[SMC_LGR_LINKS];
 	unsigned long request_at[SMC_LGR_LINKS];
+	DECLARE_BITMAP(lost, LLC_LINK_NUMS);
 };
 
 /**
@@ -145,7 +150,8 @@ struct llc_delete {
  * @tried: there was an attempt since @period was last increased
  * @last: jiffies of the last attempt, 0 = none so far
  * @any_port: a link over a port that the group uses already is acceptable
- * @respond: server: REQUEST ADD LINK needs a response if no link is offered
+ * @asked: server: per slot: number of the link over which the client sent REQUEST ADD LINK that is
+ *	not answered yet, 0 = none
  * @ports: ports of this host have changed
  * @retry: a link was lost or could not be added: keep trying
  * @ordered: client: the operator ordered a link: request it for any port
@@ -157,7 +163,7 @@ struct llc_recovery {
 	bool tried;
 	unsigned long last;
 	bool any_port;
-	bool respond;
+	u8 asked[SMC_LGR_LINKS];
 	bool ports;
 	bool retry;
 	bool ordered;
@@ -211,10 +217,22 @@ struct llc_probe {
 };
 
 /**
+ * struct llc_test_answer - answer to TEST LINK for which no send slot was free: llc/test_link.c
+ * @owed: the answer is to be sent
+ * @uid: smc_link.uid of the link that owes it
+ * @data: user data of the last request
+ */
+struct llc_test_answer {
+	bool owed;
+	u32 uid;
+	u8 data[sizeof_field(struct smc_llc_test_link, data)];
+};
+
+/**
  * struct smc_llc - LLC state of a group
  * @lgr: group; outlives this structure
- * @lock: guards the members up to and including @cap, unless stated otherwise, and @suspect;
- *	leaf, BH off
+ * @lock: guards the members up to and including @cap, unless stated otherwise, @test_answers and
+ *	@suspect; leaf, BH off
  * @dead: the group is terminated
  * @running: exchange that has the turn
  * @queue: messages to process
@@ -228,11 +246,13 @@ struct llc_probe {
  * @cap: limit on the number of links
  * @cont: CONFIRM RKEY that is continued; used by @work only
  * @probes: per slot; used by @test_work only
+ * @test_answers: per slot
  * @suspect: the peer may be gone: @test_work sends TEST LINK at once
  * @withdraw_mute: DELETE RKEY was not answered: send no other; used by @withdraw_work only
  * @wait: woken when the turn changes, a response arrives or the group dies
  * @work: processes @queue
  * @add_work: runs the ADD LINK exchange
+ * @lost_work: server: DELETE LINK for lost links
  * @recovery_work: deletes and adds links
  * @test_work: TEST LINK, and requests that do not complete
  * @withdraw_work: gives idle regions back
@@ -253,19 +273,17 @@ struct smc_llc {
 	struct llc_link_cap cap;
 	struct llc_cont cont;
 	struct llc_probe probes[SMC_LGR_LINKS];
+	struct llc_test_answer test_answers[SMC_LGR_LINKS];
 	bool suspect;
 	bool withdraw_mute;
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct work_struct add_work;
+	struct work_struct lost_work;
 	struct delayed_work recovery_work;
 	struct delayed_work test_work;
 	struct delayed_work withdraw_work;
 };
-
-/* See llc/timers.c. */
-extern struct workqueue_struct *smc_llc_wq;
-extern struct workqueue_struct *smc_llc_wait_wq;
 
 /* LLC state of the group of @link. */
 static inline struct smc_llc *llc_from_link(const struct smc_link *link)
@@ -283,7 +301,7 @@ static inline enum smc_llc_role llc_role(const struct smc_llc *llc)
 static inline enum smc_llc_verdict llc_verdict(const struct smc_llc *llc, enum smc_llc_input input)
 {
 	/* a foreign peer may fail the connection instead of repeating a refused CONFIRM RKEY */
-	u32 quirks = llc->lgr->peer.marker ? 0 : SMC_LLC_QUIRK_NO_RETRY;
+	u32 quirks = smc_peer_can(&llc->lgr->peer, SMC_CAP_RKEY_RETRY) ? 0 : SMC_LLC_QUIRK_NO_RETRY;
 
 	return smc_llc_flow_decide(llc_role(llc), READ_ONCE(llc->running), input, quirks);
 }
@@ -308,6 +326,25 @@ static inline void llc_events_free(struct list_head *list)
 	INIT_LIST_HEAD(list);
 }
 
+/*
+ * Check whether DELETE LINK of a lost link waits for the turn. No other exchange of this host
+ * overtakes it, so it waits for one exchange at most, and each has its deadlines.
+ */
+static inline bool llc_lost_link_waits(const struct smc_llc *llc)
+{
+	return !bitmap_empty(llc->delete.lost, LLC_LINK_NUMS);
+}
+
+/* Take the turn for an exchange of this host. False: another exchange has it. */
+static inline bool llc_turn_take(struct smc_llc *llc, enum smc_llc_input input)
+{
+	lockdep_assert_held(&llc->lock);
+	if (llc->dead || llc->add.active || llc_verdict(llc, input) != SMC_LLC_RUN)
+		return false;
+	llc->running = smc_llc_flow_exchange(input);
+	return true;
+}
+
 /* End the running exchange and process the messages that waited for the turn. */
 static inline void llc_turn_end(struct smc_llc *llc)
 {
@@ -316,7 +353,7 @@ static inline void llc_turn_end(struct smc_llc *llc)
 	/* the deferred messages arrived before those in the queue */
 	list_splice_init(&llc->deferred, &llc->queue);
 	if (!llc->dead && !list_empty(&llc->queue))
-		queue_work(smc_llc_wq, &llc->work);
+		queue_work(llc->lgr->wq, &llc->work);
 	wake_up_all(&llc->wait);
 }
 
@@ -339,11 +376,16 @@ void smc_llc_timer_stop(struct smc_llc *llc);
 /* llc/send.c */
 void smc_llc_send_prepare(const struct smc_llc *llc, struct smc_llc_msg *msg, u8 type,
 			  bool response);
+struct smc_wr_slot *smc_llc_slot_try(struct smc_link *link, const struct smc_llc_msg *msg);
+int smc_llc_slot_post(struct smc_link *link, struct smc_wr_slot *slot,
+		      const struct smc_llc_msg *msg);
 int smc_llc_send_msg(struct smc_link *link, const struct smc_llc_msg *msg);
 int smc_llc_send_timed(struct smc_link *link, const struct smc_llc_msg *msg,
 		       unsigned long slot_time, unsigned long sent_time);
 int smc_llc_send_confirm_link(struct smc_link *link, bool response);
-void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason, bool response);
+void smc_llc_send_delete_link(struct smc_link *link, u8 num, u32 reason);
+void smc_llc_send_delete_response(struct smc_link *link, const struct smc_llc_delete_link *req,
+				  u32 reason);
 void smc_llc_send_delete_all(struct smc_lgr *lgr, u32 reason, bool orderly);
 
 /* llc/recovery.c */
@@ -353,7 +395,11 @@ bool smc_recovery_begin(struct smc_llc *llc, bool *any_port, bool *ports);
 bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input input);
 void smc_recovery_note_attempt(struct smc_llc *llc);
 void smc_recovery_ports_changed(struct smc_llc *llc);
-void smc_recovery_peer_request(struct smc_llc *llc, bool respond);
+void smc_recovery_peer_request(struct smc_llc *llc, const struct smc_link *asker);
+bool smc_recovery_has_requests(struct smc_llc *llc);
+bool smc_recovery_take_requests(struct smc_llc *llc, u8 *nums);
+void smc_recovery_return_requests(struct smc_llc *llc, const u8 *nums);
+void smc_recovery_answer_later(struct smc_llc *llc);
 void smc_recovery_retry_later(struct smc_llc *llc);
 void smc_recovery_link_added(struct smc_llc *llc, u8 num);
 void smc_recovery_link_rejected(struct smc_llc *llc, bool new_port);
@@ -365,6 +411,8 @@ void smc_recovery_redundant_removed(struct smc_llc *llc);
 void smc_delete_link_schedule(struct smc_llc *llc, const struct smc_link *link, u32 reason,
 			      enum llc_delete_order order);
 bool smc_delete_link_run_scheduled(struct smc_llc *llc);
+bool smc_delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 num, u32 reason);
+void smc_delete_link_lost_work(struct work_struct *work);
 void smc_delete_link_send_requests(struct smc_llc *llc);
 void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link);
 void smc_delete_link_receive(struct smc_llc *llc, struct smc_link *link,
@@ -412,7 +460,9 @@ int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region);
 void smc_llc_withdraw_work(struct work_struct *work);
 
 /* llc/test_link.c */
-void smc_test_link_answer(struct smc_link *link, const struct smc_llc_msg *req);
+void smc_test_link_receive(struct smc_llc *llc, struct smc_link *link,
+			   const struct smc_llc_msg *req);
+void smc_test_link_send_answer(struct smc_link *link);
 void smc_test_link_work(struct work_struct *work);
 
 #endif

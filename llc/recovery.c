@@ -11,6 +11,7 @@
 #include <linux/minmax.h>
 #include <linux/random.h>
 #include <linux/string.h>
+#include <smc/base/log.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include "internal.h"
@@ -43,15 +44,9 @@ unsigned int smc_recovery_count_usable(struct smc_lgr *lgr)
 {
 	struct smc_link *link;
 	unsigned int n = 0;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
-		link = smc_lgr_get_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link)
 		n += smc_link_usable(link);
-		smc_link_put(link);
-	}
 	return n;
 }
 
@@ -138,11 +133,8 @@ bool smc_recovery_take_turn(struct smc_llc *llc, enum smc_llc_input input)
 	bool taken;
 
 	lockdep_assert_held(&llc->lock);
-	taken = !llc->dead && !llc->add.active &&
-		smc_llc_flow_decide(llc_role(llc), llc->running, input, 0) == SMC_LLC_RUN;
-	if (taken)
-		llc->running = smc_llc_flow_exchange(input);
-	else
+	taken = !llc_lost_link_waits(llc) && llc_turn_take(llc, input);
+	if (!taken)
 		smc_llc_timer_recovery_due(llc, TURN_AGAIN);
 	return taken;
 }
@@ -178,16 +170,18 @@ void smc_recovery_ports_changed(struct smc_llc *llc)
 /**
  * smc_recovery_peer_request() - server: the client requests a link
  * @llc: LLC state
- * @respond: the client expects a response if no link is offered (REQUEST ADD LINK)
+ * @asker: link that received REQUEST ADD LINK, which is to be answered in any case; NULL: the
+ *	request of version 1, which has no answer but an offer
  *
  * There is at most one attempt per second, however often the client requests. A request lifts
- * the limit on the number of links only if a native peer sends it (which does so only if
- * ordered by its operator), and if the limit was not set by the operator of this host: any
- * peer can claim to be native.
+ * the limit on the number of links only if the client sends it on behalf of its operator alone
+ * (SMC_CAP_LINK_ORDERS), and if the limit was not set by the operator of this host: any peer can
+ * claim to be native.
  */
-void smc_recovery_peer_request(struct smc_llc *llc, bool respond)
+void smc_recovery_peer_request(struct smc_llc *llc, const struct smc_link *asker)
 {
-	bool ordered = llc->lgr->peer.marker && smc_recovery_is_capped(llc);
+	bool ordered = smc_peer_can(&llc->lgr->peer, SMC_CAP_LINK_ORDERS) &&
+		       smc_recovery_is_capped(llc);
 	struct llc_recovery *rec = &llc->recovery;
 	unsigned long gap;
 	bool held;
@@ -197,13 +191,87 @@ void smc_recovery_peer_request(struct smc_llc *llc, bool respond)
 	if (ordered && !held)
 		recovery_cap_lift(&llc->cap);
 	rec->any_port = true;
-	rec->respond |= respond;
+	if (asker)
+		rec->asked[asker->slot] = asker->num;
 	gap = rec->last + RECOVERY_GAP - jiffies;
 	smc_llc_timer_recovery_due(llc, rec->last && gap <= RECOVERY_GAP ? gap : 0);
 	spin_unlock_bh(&llc->lock);
 	if (held)
-		pr_info_ratelimited("group %08x: the peer wants one more link, but a link was removed here: 'smcctl link add' lets it in\n",
-				    llc->lgr->id);
+		smc_log_write(llc->lgr->net,
+			      "group %08x: the peer wants one more link, but a link was removed here: 'smcctl link add' lets it in\n",
+			      llc->lgr->id);
+}
+
+/**
+ * smc_recovery_has_requests() - check whether a REQUEST ADD LINK is to be answered
+ * @llc: LLC state
+ *
+ * Any context, without llc->lock.
+ *
+ * Return: true if so.
+ */
+bool smc_recovery_has_requests(struct smc_llc *llc)
+{
+	bool found;
+
+	spin_lock_bh(&llc->lock);
+	found = memchr_inv(llc->recovery.asked, 0, sizeof(llc->recovery.asked));
+	spin_unlock_bh(&llc->lock);
+	return found;
+}
+
+/**
+ * smc_recovery_take_requests() - server: take the requests of the client, to answer them now
+ * @llc: LLC state
+ * @nums: result: per slot: number of the link over which a request came, 0 = none
+ *
+ * Any context, without llc->lock.
+ *
+ * Return: true if there is one.
+ */
+bool smc_recovery_take_requests(struct smc_llc *llc, u8 *nums)
+{
+	struct llc_recovery *rec = &llc->recovery;
+
+	spin_lock_bh(&llc->lock);
+	memcpy(nums, rec->asked, sizeof(rec->asked));
+	memset(rec->asked, 0, sizeof(rec->asked));
+	spin_unlock_bh(&llc->lock);
+	return memchr_inv(nums, 0, sizeof(rec->asked));
+}
+
+/**
+ * smc_recovery_return_requests() - server: the answer was not sent
+ * @llc: LLC state
+ * @nums: from smc_recovery_take_requests()
+ *
+ * Any context, without llc->lock.
+ */
+void smc_recovery_return_requests(struct smc_llc *llc, const u8 *nums)
+{
+	struct llc_recovery *rec = &llc->recovery;
+	u32 slot;
+
+	spin_lock_bh(&llc->lock);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++)
+		if (!rec->asked[slot])
+			rec->asked[slot] = nums[slot];
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_recovery_answer_later() - server: an exchange ends that has not answered all requests
+ * @llc: LLC state
+ *
+ * Any context, without llc->lock.
+ */
+void smc_recovery_answer_later(struct smc_llc *llc)
+{
+	if (!smc_recovery_has_requests(llc))
+		return;
+	spin_lock_bh(&llc->lock);
+	smc_llc_timer_recovery_due(llc, TURN_AGAIN);
+	spin_unlock_bh(&llc->lock);
 }
 
 /**

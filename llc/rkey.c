@@ -11,12 +11,33 @@
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
 #include <smc/rdma/region.h>
+#include <smc/rdma/wr.h>
 #include "internal.h"
 
-#define TURN_TIME	(7 * HZ)	/* to get the turn while another exchange runs */
+#define TURN_TIME	(7 * HZ)	/* DELETE RKEY: to get the turn from another exchange */
+/*
+ * To announce an RMB, all in all. A CLC message follows, and peers wait 6 s for that, ours as well
+ * as in-tree ones, before they reset the connection.
+ */
+#define CONFIRM_TIME	(5 * HZ)
+#define CONFIRM_RSP_MIN	(1 * HZ)	/* the part of it that is kept for the response */
+#define STUCK_TIME	(HZ / 2)	/* without a completion: the link carries nothing now */
 #define RETRY_TIME	(HZ / 10)	/* before a refused CONFIRM RKEY is repeated */
 
 /* ---- requests of this host ---- */
+
+/*
+ * Check whether the RNIC waits for an ACK of the peer's RNIC. A further request would not arrive
+ * before the one that is waited for. On Soft-RoCE it does harm: each request posted restarts the
+ * timer after which the lost one is sent again.
+ */
+static bool rkey_link_is_stuck(struct smc_link *link)
+{
+	unsigned long since;
+
+	return smc_qp_owes_completion(link->qp, &since) &&
+	       time_after(jiffies, since + STUCK_TIME);
+}
 
 /*
  * Wait for the turn of an RKEY exchange, until @end or until @cancel is set. Return 0,
@@ -25,14 +46,15 @@
 static int rkey_take_turn(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
 			  unsigned long end)
 {
-	bool mine = false;
+	bool mine = false, stuck;
 
 	for (;;) {
-		/* cancel before the request: no code would withdraw the RMB at the peer */
+		/* check only before the request: nothing would withdraw the RMB at the peer */
 		if (READ_ONCE(*cancel))
 			return -ECANCELED;
+		stuck = rkey_link_is_stuck(link);
 		spin_lock_bh(&llc->lock);
-		if (!llc->dead && !llc->rkey.busy &&
+		if (!stuck && !llc->dead && !llc->rkey.busy && !llc_lost_link_waits(llc) &&
 		    llc_verdict(llc, SMC_LLC_DO_RKEY) == SMC_LLC_RUN) {
 			memset(&llc->rkey, 0, sizeof(llc->rkey));
 			llc->rkey.busy = true;
@@ -46,8 +68,13 @@ static int rkey_take_turn(struct smc_llc *llc, struct smc_link *link, const bool
 			return -ECONNABORTED;
 		if (time_after_eq(jiffies, end))
 			return -ETIMEDOUT;
-		wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
-				   READ_ONCE(llc->running) == SMC_LLC_X_IDLE, SMC_LGR_POLL);
+		if (stuck)
+			schedule_timeout_uninterruptible(SMC_LGR_POLL);
+		else
+			wait_event_timeout(llc->wait, READ_ONCE(llc->dead) ||
+					   (READ_ONCE(llc->running) == SMC_LLC_X_IDLE &&
+					    !llc_lost_link_waits(llc)),
+					   SMC_LGR_POLL);
 	}
 }
 
@@ -62,10 +89,9 @@ static void rkey_end_turn(struct smc_llc *llc)
 	spin_unlock_bh(&llc->lock);
 }
 
-static void rkey_await_response(struct smc_llc *llc, struct smc_link *link, const bool *cancel)
+static void rkey_await_response(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
+				unsigned long end)
 {
-	unsigned long end = jiffies + LLC_RSP_TIME;
-
 	/* wait at least once: if the peer responds, other connections can use the region */
 	do {
 		wait_event_timeout(llc->wait, READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) ||
@@ -90,10 +116,14 @@ static u32 rkey_of_msg(const struct smc_llc_msg *msg)
 	}
 }
 
-/* Send a request and wait for the response. The caller has the turn. -EAGAIN: retry later. */
+/*
+ * Send a request and wait for the response, for the usual time but not beyond @end. The caller has
+ * the turn. -EAGAIN: retry later.
+ */
 static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg,
-			const bool *cancel)
+			const bool *cancel, unsigned long end)
 {
+	unsigned long usual = jiffies + LLC_RSP_TIME;
 	struct llc_rkey *x = &llc->rkey;
 	int rc;
 
@@ -106,7 +136,7 @@ static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct
 	rc = smc_llc_send_msg(link, msg);
 	if (rc)
 		return rc;
-	rkey_await_response(llc, link, cancel);
+	rkey_await_response(llc, link, cancel, time_before(end, usual) ? end : usual);
 	spin_lock_bh(&llc->lock);
 	if (x->done && x->negative)
 		rc = x->retry ? -EAGAIN : -EPERM;
@@ -120,7 +150,8 @@ static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct
 
 /* Version 1: send the @left links from @other on, which CONFIRM RKEY had no room for. */
 static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link,
-			     const struct smc_llc_rkey *other, u8 left, const bool *cancel)
+			     const struct smc_llc_rkey *other, u8 left, const bool *cancel,
+			     unsigned long end)
 {
 	struct smc_llc_confirm_rkey_cont *cc;
 	struct smc_llc_msg msg;
@@ -133,27 +164,29 @@ static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link,
 		n = min_t(u8, left, SMC_LLC_CONFIRM_RKEY_CONT_LINKS);
 		cc->left = left;
 		memcpy(cc->other, other, n * sizeof(*other));
-		rc = rkey_request(llc, link, &msg, cancel);
+		rc = rkey_request(llc, link, &msg, cancel, end);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-/* Announce an RMB, in one turn. */
+/* Announce an RMB, in one turn, until @end. */
 static int rkey_confirm_exchange(struct smc_llc *llc, struct smc_link *link,
-				 const struct smc_llc_msg *msg, const bool *cancel)
+				 const struct smc_llc_msg *msg, const bool *cancel,
+				 unsigned long end)
 {
 	const struct smc_llc_confirm_rkey *cr = &msg->confirm_rkey;
 	u8 here = smc_llc_confirm_rkey_inline(msg->version, cr->others);
 	int rc;
 
-	rc = rkey_take_turn(llc, link, cancel, jiffies + TURN_TIME);
+	rc = rkey_take_turn(llc, link, cancel, end - CONFIRM_RSP_MIN);
 	if (rc)
 		return rc;
-	rc = rkey_request(llc, link, msg, cancel);
+	rc = rkey_request(llc, link, msg, cancel, end);
 	if (!rc)
-		rc = rkey_request_cont(llc, link, cr->other + here, cr->others - here, cancel);
+		rc = rkey_request_cont(llc, link, cr->other + here, cr->others - here, cancel,
+				       end);
 	rkey_end_turn(llc);
 	return rc;
 }
@@ -164,21 +197,17 @@ static void rkey_list_other_links(struct smc_lgr *lgr, const struct smc_link *li
 {
 	struct smc_llc_rkey *other;
 	struct smc_link *l;
-	u32 slot;
 
 	/* room for all; if another link has the slot of @link now, the exchange fails anyway */
 	static_assert(SMC_LGR_LINKS - 1 <= SMC_LLC_MAX_OTHER);
-	for (slot = 0; slot < SMC_LGR_LINKS && cr->others < SMC_LLC_MAX_OTHER; slot++) {
-		l = smc_lgr_get_link(lgr, slot);
-		if (!l)
+	smc_lgr_for_each_link(lgr, l) {
+		if (l == link || !smc_link_usable(l) || !region->maps[l->slot].registered ||
+		    cr->others >= SMC_LLC_MAX_OTHER)
 			continue;
-		if (l != link && smc_link_usable(l) && region->maps[slot].registered) {
-			other = &cr->other[cr->others++];
-			other->link_num = l->num;
-			other->rkey = smc_region_rkey(region, slot);
-			other->vaddr = smc_region_iova(region, slot);
-		}
-		smc_link_put(l);
+		other = &cr->other[cr->others++];
+		other->link_num = l->num;
+		other->rkey = smc_region_rkey(region, l->slot);
+		other->vaddr = smc_region_iova(region, l->slot);
 	}
 }
 
@@ -203,15 +232,9 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
 {
 	struct smc_link *l;
 	bool missed = false;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
-		l = smc_lgr_get_link(lgr, slot);
-		if (!l)
-			continue;
+	smc_lgr_for_each_link(lgr, l)
 		missed |= smc_link_usable(l) && !rkey_is_announced(cr, link, l->num);
-		smc_link_put(l);
-	}
 	return missed;
 }
 
@@ -222,10 +245,11 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
  * @region: RMB, mapped and registered on @link
  * @cancel: give up when this becomes true; polled every 100 ms
  *
- * Waits up to 7 s for the turn, and up to 2 s for the response to each message: one; in version 1
- * with many links up to three. Repeats the request, for up to 7 s from the call, if the peer asks
- * for a retry or if a link was added meanwhile. Process context, lgr->mutex not held; RFC 7609
- * section 3.5.5.2.1.
+ * Takes up to 5 s, of which the turn may take 4, and up to 2 s for the response to each message
+ * (one message; up to three in version 1 with many links). Within the 5 s the request is repeated
+ * if the peer asks for a retry or if a link was added meanwhile. No request is sent while the
+ * peer's RNIC acknowledges nothing. Not limited by the 5 s is the wait for a send slot, see
+ * smc_llc_send_msg(). Process context, lgr->mutex not held; RFC 7609 section 3.5.5.2.1.
  *
  * Return: 0; -ETIMEDOUT: no turn or no response; -EPERM: negative response; -ECONNABORTED: link
  * or group failed; -ECANCELED: @cancel was set.
@@ -233,7 +257,7 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
 int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
 		     const bool *cancel)
 {
-	unsigned long end = jiffies + TURN_TIME;
+	unsigned long end = jiffies + CONFIRM_TIME;
 	struct smc_llc *llc = lgr->llc;
 	struct smc_llc_msg msg;
 	bool mapped;
@@ -252,7 +276,7 @@ int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_regi
 		if (!mapped)
 			return -ECONNABORTED;	/* the link is gone */
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_CONFIRM);
-		rc = rkey_confirm_exchange(llc, link, &msg, cancel);
+		rc = rkey_confirm_exchange(llc, link, &msg, cancel, end);
 		if (rc == -EAGAIN)
 			schedule_timeout_uninterruptible(RETRY_TIME);
 		else if (rc || !rkey_missed_link(lgr, link, &msg.confirm_rkey))
@@ -291,7 +315,7 @@ int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 		msg.delete_rkey.rkeys.raw = raw;
 		msg.delete_rkey.rkeys.count = 1;
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_DELETE);
-		rc = rkey_request(llc, link, &msg, &never);
+		rc = rkey_request(llc, link, &msg, &never, jiffies + LLC_RSP_TIME);
 		rkey_end_turn(llc);
 	}
 	smc_link_put(link);

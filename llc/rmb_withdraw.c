@@ -73,17 +73,6 @@ static void llc_withdraw_idle(struct smc_llc *llc, unsigned long age)
 		llc_withdraw_rmb(llc, region, true);
 }
 
-/* The last region of a kind is never given back. */
-static bool llc_withdraw_possible(struct smc_pool *pool)
-{
-	bool possible;
-
-	spin_lock_bh(&pool->lock);
-	possible = pool->nregions[SMC_REGION_RMB] > 1 || pool->nregions[SMC_REGION_SND] > 1;
-	spin_unlock_bh(&pool->lock);
-	return possible;
-}
-
 /**
  * smc_llc_withdraw_work() - give the idle regions of a group back
  * @work: smc_llc.withdraw_work
@@ -99,6 +88,6 @@ void smc_llc_withdraw_work(struct work_struct *work)
 
 	if (secs && READ_ONCE(lgr->ready) && !READ_ONCE(llc->dead))
 		llc_withdraw_idle(llc, secs * (unsigned long)HZ);
-	if (llc_withdraw_possible(&lgr->pool))
+	if (smc_pool_has_spare(&lgr->pool))
 		smc_llc_timer_region_added(lgr);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checks of the links of a group: TEST LINK (RFC 7609 sections 4.5.3 and A.3.8), and requests that
- * do not complete.
+ * Checks of the links of a group: TEST LINK (RFC 7609 sections 4.5.3 and A.3.8) of this host and
+ * of the peer, and requests that do not complete.
  *
  * TEST LINK is sent over a link that has received nothing for net.smc.smcr_testlink_time; the
  * link fails if nothing arrives within net.smc.smcr_testlink_timeout.
@@ -23,6 +23,8 @@
 
 #define CHECKS		4	/* per net.smc.smcr_stall_time */
 #define CHECKS_SAME	2	/* with the same result before the check that decides */
+
+/* ---- checks by this host ---- */
 
 /* Return the probe of @link, cleared if the link is new in its slot. test_work only. */
 static struct llc_probe *test_link_get_probe(struct smc_llc *llc, const struct smc_link *link)
@@ -125,7 +127,6 @@ void smc_test_link_work(struct work_struct *work)
 	unsigned long silence = MAX_JIFFY_OFFSET, next, t;
 	struct llc_probe *probe;
 	struct smc_link *link;
-	u32 slot;
 
 	if (secs > 0)
 		silence = smc_settings_jiffies(secs);
@@ -135,36 +136,86 @@ void smc_test_link_work(struct work_struct *work)
 		silence = 0;
 	llc->suspect = false;
 	spin_unlock_bh(&llc->lock);
-	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
-		link = smc_lgr_get_link(llc->lgr, slot);
-		if (!link)
+	smc_lgr_for_each_link(llc->lgr, link) {
+		if (!smc_link_usable(link))
 			continue;
-		if (smc_link_usable(link)) {
-			probe = test_link_get_probe(llc, link);
-			t = test_link_check_stall(llc, probe, link);
-			next = min(next, t);
-			t = test_link_probe(llc, probe, link, silence);
-			next = min(next, t);
-		}
-		smc_link_put(link);
+		probe = test_link_get_probe(llc, link);
+		t = test_link_check_stall(llc, probe, link);
+		next = min(next, t);
+		t = test_link_probe(llc, probe, link, silence);
+		next = min(next, t);
 	}
 	smc_llc_timer_test_due(llc, max(next, 1UL));
 }
 
+/* ---- requests of the peer ---- */
+
+/* Take the answer that @link owes. Return false if it owes none. */
+static bool test_link_take_answer(struct smc_llc *llc, const struct smc_link *link,
+				  struct smc_llc_msg *msg)
+{
+	struct llc_test_answer *answer = &llc->test_answers[link->slot];
+	bool taken;
+
+	spin_lock_bh(&llc->lock);
+	/* the previous link of the slot may have left one */
+	taken = answer->owed && answer->uid == link->uid && !llc->dead;
+	if (taken)
+		memcpy(msg->test_link.data, answer->data, sizeof(answer->data));
+	WRITE_ONCE(answer->owed, false);
+	spin_unlock_bh(&llc->lock);
+	return taken;
+}
+
 /**
- * smc_test_link_answer() - answer TEST LINK
+ * smc_test_link_send_answer() - send the answer to TEST LINK that a link owes, if it has a slot
+ * @link: link
+ *
+ * Softirq: after a request, and when a slot is free again.
+ */
+void smc_test_link_send_answer(struct smc_link *link)
+{
+	struct smc_llc *llc = llc_from_link(link);
+	struct smc_wr_slot *slot;
+	struct smc_llc_msg msg;
+
+	if (!READ_ONCE(llc->test_answers[link->slot].owed))
+		return;
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_TEST_LINK, true);
+	/* the slot first: if there is none, the answer must be owed when the next one is free */
+	slot = smc_llc_slot_try(link, &msg);
+	if (!slot)
+		return;
+	if (test_link_take_answer(llc, link, &msg))
+		smc_llc_slot_post(link, slot, &msg);
+	else
+		smc_wr_slot_put(slot);
+}
+
+/**
+ * smc_test_link_receive() - answer TEST LINK
+ * @llc: LLC state
  * @link: link that received the request
  * @req: request; the response repeats its user data
  *
- * Process context, see smc_llc_send_msg().
+ * At once, whatever the works of the group wait for: a peer that gets no answer in time gives the
+ * link up. If no slot is free, the answer to the last request is sent when one is; a peer that
+ * sends more requests than that has its answer then, too. Softirq.
  */
-void smc_test_link_answer(struct smc_link *link, const struct smc_llc_msg *req)
+void smc_test_link_receive(struct smc_llc *llc, struct smc_link *link,
+			   const struct smc_llc_msg *req)
 {
-	struct smc_llc_msg msg = *req;
+	struct llc_test_answer *answer = &llc->test_answers[link->slot];
 
-	msg.response = true;
-	smc_llc_send_msg(link, &msg);
+	spin_lock_bh(&llc->lock);
+	memcpy(answer->data, req->test_link.data, sizeof(answer->data));
+	answer->uid = link->uid;
+	WRITE_ONCE(answer->owed, true);
+	spin_unlock_bh(&llc->lock);
+	smc_test_link_send_answer(link);
 }
+
+/* ---- checks on order ---- */
 
 /**
  * smc_test_link_probe_lgr() - send TEST LINK over each link of a group now

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers of a group's LLC layer. Each timer is a delayed work:
+ * Timers of a group's LLC layer. Each timer is a delayed work on the queue of its group:
  *
  *	recovery_work	deletes and adds links (llc_recovery_work() in smc_llc.c). Earliest of all
  *			deadlines; how far they are away is decided in llc/recovery.c and
@@ -21,13 +21,6 @@
 
 #define WITHDRAW_OFF	(30 * HZ)	/* check whether giving regions back was enabled */
 
-/*
- * smc_llc_wq is for works that never wait for the peer, smc_llc_wait_wq for those that do:
- * groups with a silent peer do not delay the answers of others.
- */
-struct workqueue_struct *smc_llc_wq;
-struct workqueue_struct *smc_llc_wait_wq;
-
 /**
  * smc_llc_timer_recovery_due() - run the recovery work soon
  * @llc: LLC state; llc->lock held
@@ -43,7 +36,7 @@ void smc_llc_timer_recovery_due(struct smc_llc *llc, unsigned long delay)
 		return;
 	rec->armed = true;
 	rec->at = at;
-	mod_delayed_work(smc_llc_wait_wq, &llc->recovery_work, delay);
+	mod_delayed_work(llc->lgr->wq, &llc->recovery_work, delay);
 }
 
 /**
@@ -57,7 +50,7 @@ void smc_llc_timer_test_due(struct smc_llc *llc, unsigned long delay)
 {
 	spin_lock_bh(&llc->lock);
 	if (!llc->dead)
-		queue_delayed_work(smc_llc_wq, &llc->test_work, delay);
+		queue_delayed_work(llc->lgr->wq, &llc->test_work, delay);
 	spin_unlock_bh(&llc->lock);
 }
 
@@ -83,7 +76,7 @@ void smc_llc_timer_peer_suspected(struct smc_llc *llc)
 	spin_lock_bh(&llc->lock);
 	if (!llc->dead) {
 		llc->suspect = true;
-		mod_delayed_work(smc_llc_wq, &llc->test_work, 0);
+		mod_delayed_work(llc->lgr->wq, &llc->test_work, 0);
 	}
 	spin_unlock_bh(&llc->lock);
 }
@@ -104,7 +97,7 @@ void smc_llc_timer_region_added(struct smc_lgr *lgr)
 		delay = max(secs * (unsigned long)HZ / 2, (unsigned long)HZ);
 	spin_lock_bh(&llc->lock);
 	if (!llc->dead)
-		queue_delayed_work(smc_llc_wait_wq, &llc->withdraw_work, delay);
+		queue_delayed_work(llc->lgr->wq, &llc->withdraw_work, delay);
 	spin_unlock_bh(&llc->lock);
 }
 

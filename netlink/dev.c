@@ -53,19 +53,15 @@ static bool nl_dev_pick_port(struct smc_ib_device *dev, u8 port, void *arg)
 static int nl_dev_count_links(struct smc_lgr *lgr, void *arg)
 {
 	struct nl_dev_use *use = arg;
-	u32 usable = 0, here = 0, slot;
+	u32 usable = 0, here = 0;
 	struct smc_link *link;
 
-	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
-		link = smc_lgr_get_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link) {
 		usable += smc_link_usable(link);
 		if (link->path.dev == use->dev && link->path.port <= SMC_PNET_PORTS_MAX) {
 			use->links[link->path.port]++;
 			here += smc_link_usable(link);
 		}
-		smc_link_put(link);
 	}
 	use->critical |= usable && usable == here;
 	return 0;

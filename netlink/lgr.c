@@ -63,8 +63,8 @@ static int nl_lgr_put_link(struct nl_lgr_walk *walk, const struct smc_link *link
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_MOVES, atomic_read(&link->conns_moved_in)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_BYTES, min_t(u64, bytes, U32_MAX)) ||
 	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_LATENCY, latency) ||
-	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_SENDS, link->qp->nslots) ||
-	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_RECVS, link->qp->nrecvs) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_SENDS, smc_qp_get_nslots(link->qp)) ||
+	    nla_put_u32(skb, SMC_NETLINK_LINK_OWN_RECVS, smc_qp_get_nrecvs(link->qp)) ||
 	    (since && nla_put_u32(skb, SMC_NETLINK_LINK_OWN_AGE,
 				  ktime_get_boottime_seconds() - since)))
 		return -EMSGSIZE;
@@ -77,14 +77,13 @@ static int nl_lgr_put_links(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 {
 	struct smc_link *link;
 	int rc = 0;
-	u32 slot;
 
-	for (slot = 0; slot < SMC_LGR_LINKS && !rc; slot++) {
-		link = smc_lgr_get_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link) {
 		rc = nl_lgr_put_link(walk, link);
-		smc_link_put(link);
+		if (rc) {
+			smc_link_put(link);
+			break;
+		}
 	}
 	return rc;
 }
@@ -93,17 +92,12 @@ static int nl_lgr_put_links(struct nl_lgr_walk *walk, struct smc_lgr *lgr)
 static u8 nl_lgr_type(struct smc_lgr *lgr, bool *direct, char id[SMC_PNET_ID_LEN + 1])
 {
 	struct smc_link *link;
-	u32 slot;
 
 	*direct = true;
 	id[0] = '\0';
-	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
-		link = smc_lgr_get_link(lgr, slot);
-		if (!link)
-			continue;
+	smc_lgr_for_each_link(lgr, link) {
 		*direct &= link->direct;
 		strscpy(id, link->path.pnetid, SMC_PNET_ID_LEN + 1);
-		smc_link_put(link);
 	}
 	return smc_topology_get_type(lgr);
 }

@@ -121,7 +121,8 @@ static int nl_sys_info_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	hdr = nl_put_header(skb, cb);
 	if (!hdr)
 		return -EMSGSIZE;
-	strscpy(host, init_utsname()->nodename, sizeof(host));
+	/* the name that sockets of the caller send to peers */
+	strscpy(host, utsname()->nodename, sizeof(host));
 	nest = nla_nest_start(skb, SMC_GEN_SYS_INFO);
 	if (!nest || nla_put_u8(skb, SMC_NLA_SYS_VER, 2) ||
 	    nla_put_u8(skb, SMC_NLA_SYS_REL, SMC_CLC_RELEASE_1) ||

@@ -117,7 +117,7 @@ bool smc_cdc_msg_is_validation(const u8 *buf, size_t len)
 	return cdc_msg_has_header(buf, len) && buf[OFF_FLAGS] & SMC_CDC_F_FAILOVER;
 }
 
-/* None of the fields is set that describe moves, which only a failover validation has. */
+/* Return true if no field that describes moves is set: only a failover validation has them. */
 static bool cdc_msg_has_no_moves(const struct smc_cdc_msg *in)
 {
 	u8 i, any = in->prev_link | in->move_count | in->older_orderly;

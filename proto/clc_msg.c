@@ -7,7 +7,7 @@
  * bytes).
  */
 #include <smc/proto/clc_msg.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 
 #define EYE_SMCR	0xe2d4c3d9
 #define EYE_SMCD	0xe2d4c3c4
@@ -27,7 +27,7 @@
 #define PROP_MAC	32
 #define PROP_IP_OFF	38	/* counted from the byte after the field */
 #define PROP_BASE	40
-#define PROP_AREA	40	/* bytes that version 2 inserts before the prefix area */
+#define PROP_AREA	40	/* bytes that version 2 inserts before the prefix area; or more */
 #define PROP_V2_OFF	50	/* counted from the byte after the field */
 #define PROP_V2_ORIGIN	52
 #define PROP_OUI	52
@@ -57,8 +57,6 @@
 #define EXT_D_MAX	8
 
 #define PROP_V1_MIN	(PROP_BASE + PFX_V6 + SMC_CLC_TRAILER_LEN)
-#define PROP_V1_MAX	(PROP_V1_MIN + PROP_AREA + \
-			 PFX_ENTRY * SMC_CLC_MAX_PREFIX6)
 #define PROP_V2_MIN	(PROP_BASE + PROP_AREA + SMC_CLC_TRAILER_LEN)
 
 /* Accept and Confirm */
@@ -69,7 +67,7 @@
 #define ACC_INDEX	45
 #define ACC_TOKEN	46
 #define ACC_SIZE_MTU	50
-#define ACC_RSV0	51	/* reserved in the RFC, see marker.h */
+#define ACC_RSV0	51	/* reserved in the RFC, see peer_caps.h */
 #define ACC_VADDR	52
 #define ACC_RSV1	60	/* as ACC_RSV0 */
 #define ACC_PSN		61
@@ -110,12 +108,7 @@ static void clc_msg_length_range(const struct smc_clc_head *h, u16 *min, u16 *ma
 	*max = SMC_CLC_MAX_LEN;
 	switch (h->type) {
 	case SMC_CLC_PROPOSAL:
-		if (h->version == 1) {
-			*min = PROP_V1_MIN;
-			*max = PROP_V1_MAX;
-		} else {
-			*min = PROP_V2_MIN;
-		}
+		*min = h->version == 1 ? PROP_V1_MIN : PROP_V2_MIN;
 		break;
 	case SMC_CLC_ACCEPT:
 	case SMC_CLC_CONFIRM:
@@ -248,9 +241,9 @@ static bool clc_msg_find_v1_parts(const u8 *buf, size_t end, struct clc_msg_layo
 	size_t skip = smc_wire_get_be16(buf + PROP_IP_OFF);
 	size_t plen;
 
-	if (skip > PROP_AREA ||
-	    (buf[OFF_FLAGS] & 0x03) == SMC_CLC_OFFER_NONE)
+	if ((buf[OFF_FLAGS] & 0x03) == SMC_CLC_OFFER_NONE)
 		return false;
+	/* skips the area for future growth (RFC 7609 A.2.2), of whatever size */
 	l->prefix = PROP_BASE + skip;
 	plen = clc_msg_check_prefixes(buf, l->prefix, end);
 	return plen && l->prefix + plen == end;
@@ -261,11 +254,14 @@ static bool clc_msg_find_v2_parts(const u8 *buf, size_t end, struct clc_msg_layo
 	u8 v1_type = buf[OFF_FLAGS] & 0x03;
 	u8 v2_type = (buf[OFF_FLAGS] >> 2) & 0x03;
 	size_t at = PROP_BASE + PROP_AREA;
-	size_t n, v2_off;
+	size_t n, skip, v2_off;
 
 	if (v1_type != SMC_CLC_OFFER_NONE) {
-		if (smc_wire_get_be16(buf + PROP_IP_OFF) != PROP_AREA)
+		/* as in version 1, but what version 2 inserts must be there */
+		skip = smc_wire_get_be16(buf + PROP_IP_OFF);
+		if (skip < PROP_AREA)
 			return false;
+		at = PROP_BASE + skip;
 		n = clc_msg_check_prefixes(buf, at, end);
 		if (!n)
 			return false;
@@ -371,7 +367,7 @@ static bool clc_msg_proposal_is_valid(const struct smc_clc_proposal *in)
 		return false;
 	if (in->v2_type != SMC_CLC_OFFER_R && in->v2_type != SMC_CLC_OFFER_NONE)
 		return false;
-	/* Offer something, and version 2 only in a message of version 2. */
+	/* A Proposal offers something, and version 2 only in a message of version 2. */
 	if (in->v1_type == SMC_CLC_OFFER_NONE &&
 	    (in->v2_type == SMC_CLC_OFFER_NONE || in->version == 1))
 		return false;
@@ -899,7 +895,7 @@ enum smc_clc_reason smc_clc_check_accept(const struct smc_clc_accept *a)
 	if (a->fce.max_conns < SMC_CLC_CONNS_MIN)
 		return SMC_CLC_DECL_MAX_CONNS;
 	if (a->fce.max_links < SMC_CLC_LINKS_MIN ||
-	    a->fce.max_links > smc_marker_fce_links_max(&a->fce))
+	    a->fce.max_links > smc_peer_caps_fce_links_max(&a->fce))
 		return SMC_CLC_DECL_MAX_LINKS;
 	return SMC_CLC_DECL_NONE;
 }

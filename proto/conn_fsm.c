@@ -10,6 +10,9 @@
  *   therefore does not wait for the peer's A but goes to PROCESSABORT. For the same reason C
  *   answers A when the two cross.
  * - An end that has sent C does not send A: it ends when the peer is done or when its timer fires.
+ *   The application may still have its socket, after a shutdown of both directions.
+ * - A write after the peer's C is the same event as C while some of our data is not yet written: it
+ *   asks for the same reset.
  * - Our RMBE is free when the peer has sent C or A; otherwise it is quarantined (section 4.4.2),
  *   because the peer may still write to it.
  * - The peer's C is always answered, whatever the local application does: the application cannot
@@ -52,8 +55,9 @@ struct conn_fsm_cell {
 
 /* Send A: write nothing more, and limit the wait for the peer. */
 #define SEND_ABORT		(SMC_CONN_ACT_SEND_ABORT | PURGE | ARM)
-/* Both ends have closed in good order. */
-#define ORDERLY			(SMC_CONN_ACT_CLOSE_CLCSOCK | FREE)
+/* Both ends have closed in good order; we have ended first, or the peer has, by D or C. */
+#define ORDERLY_FIRST		(SMC_CONN_ACT_CLOSE_CLCSOCK | FREE)
+#define ORDERLY_SECOND		(SMC_CONN_ACT_CLOSE_CLCSOCK | SMC_CONN_ACT_AWAIT_FIN | FREE)
 
 /* Answer the peer's C although the application still has to read: the peer need not wait for it. */
 #define ANSWER_CLOSE		(SEND_CLOSE | FREE)
@@ -108,9 +112,9 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(PEER_DATA)		= GO(PEERCLOSEWAIT1_C, DISCARD),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_C, 0),
-		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY),
-		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY),
-		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | FREE),
+		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY_FIRST),
+		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY_FIRST),
+		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | RESET | FREE),
 	},
 	[SMC_CONN_PEERCLOSEWAIT2_D] = {
 		EV(SHUT_WR)		= GO(PEERCLOSEWAIT2_D, 0),
@@ -131,14 +135,14 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLCSOCK_RST)		= GO(PEERCLOSEWAIT2_C, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_C, 0),
-		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY),
-		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY),
-		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | FREE),
+		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY_FIRST),
+		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY_FIRST),
+		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | RESET | FREE),
 	},
 	/* Three states after the peer's C: a reset of TCP is only the rest of its close. */
 	[SMC_CONN_APPFINCLOSEWAIT] = {
 		EV(SHUT_WR)		= GO(APPFINCLOSEWAIT, 0),
-		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY | CANCEL),
+		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY_FIRST | CANCEL),
 		EV(ABORT)		= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | ABORTED),
 		EV(TIMEOUT)		= GO(CLOSED, ANSWER_CLOSE),
 		EV(CLCSOCK_RST)		= GO(APPFINCLOSEWAIT, 0),
@@ -160,7 +164,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 	},
 	[SMC_CONN_APPCLOSEWAIT1_C] = {
 		EV(SHUT_WR)		= GO(APPCLOSEWAIT2_C, SEND_DONE),
-		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY | CANCEL),
+		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY_SECOND | CANCEL),
 		EV(ABORT)		= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | ABORTED),
 		EV(TIMEOUT)		= GO(CLOSED, ANSWER_CLOSE),
 		EV(CLCSOCK_RST)		= GO(APPCLOSEWAIT1_C, 0),
@@ -182,7 +186,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 	},
 	[SMC_CONN_APPCLOSEWAIT2_C] = {
 		EV(SHUT_WR)		= GO(APPCLOSEWAIT2_C, 0),
-		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY | CANCEL),
+		EV(CLOSE)		= GO(CLOSED, SEND_CLOSE | ORDERLY_SECOND | CANCEL),
 		EV(ABORT)		= GO(PROCESSABORT, SEND_ABORT | RESET_TCP | ABORTED),
 		EV(TIMEOUT)		= GO(CLOSED, ANSWER_CLOSE),
 		EV(CLCSOCK_RST)		= GO(APPCLOSEWAIT2_C, 0),
@@ -199,9 +203,9 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(CLCSOCK_RST)		= GO(PEERFINCLOSEWAIT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
 		EV(PEER_DONE)		= GO(PEERFINCLOSEWAIT, 0),
-		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY),
-		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY),
-		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | FREE),
+		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY_SECOND),
+		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY_SECOND),
+		EV(PEER_ABORT)		= GO(CLOSED, PURGE | CANCEL | RESET_TCP | RESET | FREE),
 	},
 	/* Section 4.8.2: ignore any activity except what ends the wait. */
 	[SMC_CONN_PEERABORTWAIT] = {
@@ -507,7 +511,7 @@ static const char * const conn_action_names[SMC_CONN_ACTIONS] = {
 	"HOLD", "PURGE", "DISCARD", "SEND_DONE", "SEND_CLOSE", "SEND_ABORT",
 	"RESET_CLCSOCK", "CLOSE_CLCSOCK", "REPORT_UP", "REPORT_EOF", "REPORT_PEER_CLOSED",
 	"REPORT_RESET", "REPORT_ABORTED", "ARM_TIMER", "CANCEL_TIMER", "RELEASE",
-	"ELEMENT_FREE", "ELEMENT_QUARANTINE",
+	"ELEMENT_FREE", "ELEMENT_QUARANTINE", "AWAIT_FIN",
 };
 
 /**

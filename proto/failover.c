@@ -151,13 +151,13 @@ static enum smc_failover_verdict failover_rx_take_msg(struct smc_failover_rx *rx
 							     SMC_FAILOVER_TAKE;
 }
 
-/* Did the peer leave a link by an orderly move? @ago: number of later moves of the peer. */
+/* Check whether the peer left a link by an orderly move. @ago: number of its later moves. */
 static bool failover_rx_was_orderly(const struct smc_cdc_msg *msg, u8 ago)
 {
 	return ago ? msg->older_orderly & 1U << (ago - 1) : msg->ext & SMC_CDC_EXT_ORDERLY;
 }
 
-/* Does @msg say that the peer left the current link by an orderly move? */
+/* Check whether @msg says that the peer left the current link by an orderly move. */
 static bool failover_rx_left_orderly(const struct smc_failover_rx *rx,
 				     const struct smc_cdc_msg *msg)
 {
@@ -193,6 +193,16 @@ static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, c
 	return failover_rx_order_link(rx, slot, msg->move_count);
 }
 
+/*
+ * Check whether @msg is the first of all. Over which link it comes is the peer's choice (RFC 7609
+ * section 2.3): it has sent nothing over the one that the handshake names, so it has not left that.
+ */
+static bool failover_rx_begins(const struct smc_failover_rx *rx, const struct smc_cdc_msg *msg)
+{
+	return !rx->begun && rx->slot != SMC_FAILOVER_NO_SLOT && msg->seq == 1 &&
+	       !(msg->flags & SMC_CDC_F_FAILOVER);
+}
+
 /**
  * smc_failover_rx_input() - Decide what to do with a received message
  * @rx: state
@@ -200,7 +210,8 @@ static bool failover_rx_order_older_links(struct smc_failover_rx *rx, u8 slot, c
  * @past: slots of the SMC_FAILOVER_PREV_LINKS links that @msg lists as left, the latest first;
  *	SMC_FAILOVER_NO_SLOT for links that are fenced or not listed
  * @buf: the message
- * @msg: the same, parsed; @msg->left and @msg->more are 0 from a foreign peer
+ * @msg: the same, parsed; @msg->prev_link, @msg->older_orderly and @msg->ext are 0 from a
+ *	peer whose validations do not have them
  * @doubt: set to a bit mask of the slots of links that the peer has left and that the caller has to
  *	fence
  *
@@ -214,6 +225,9 @@ int smc_failover_rx_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, c
 	struct smc_failover_parked *late;
 
 	*doubt = 0;
+	if (failover_rx_begins(rx, msg))
+		rx->slot = slot;
+	rx->begun = true;
 	if (failover_rx_left_orderly(rx, msg))
 		rx->slot = SMC_FAILOVER_NO_SLOT;
 	if (msg->prev_link && !failover_rx_order_older_links(rx, slot, past, msg))

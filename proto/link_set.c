@@ -30,7 +30,7 @@ static u32 link_set_count_partners(const struct smc_link_ends *set, u32 n,
 	return found;
 }
 
-/* Does each link, except link @but, have RNICs of its own? */
+/* Check whether each link, except link @but, has RNICs of its own. */
 static bool link_set_is_disjoint(const struct smc_link_ends *set, u32 n, u32 but)
 {
 	u32 i;
@@ -79,7 +79,7 @@ static u32 link_set_single_partner(const struct smc_link_ends *set, u32 n,
 	return found;
 }
 
-/* Is one end of @further at an RNIC that no link uses? */
+/* Check whether one end of @further is at an RNIC that no link uses. */
 static bool link_set_adds_rnic(const struct smc_link_ends *set, u32 n,
 			       const struct smc_link_ends *further)
 {
@@ -127,7 +127,7 @@ enum smc_link_fit smc_link_set_classify(const struct smc_link_ends *set, u32 n,
 	return SMC_LINK_FIT_USELESS;
 }
 
-/* Does each of the two RNICs of @set[@at] have another link? */
+/* Check whether each of the two RNICs of @set[@at] has another link. */
 static bool link_set_is_replaced(const struct smc_link_ends *set, u32 n, u32 at)
 {
 	bool own = false, peer = false;

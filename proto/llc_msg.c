@@ -71,7 +71,7 @@
 /* TEST LINK */
 #define TL_DATA		4
 
-/* Does a type exist in a version? */
+/* Check whether a type exists in a version. */
 static bool llc_msg_type_exists(u8 type, u8 version)
 {
 	switch (type) {

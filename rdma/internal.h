@@ -10,6 +10,13 @@
 
 /* Send requests that one slot may post: its WRITEs and the SEND. */
 #define SMC_WR_SLOT_WRS		(1 + SMC_WR_WRITES_MAX)
+
+/*
+ * Where completions are handled. The code also works with IB_POLL_WORKQUEUE: it turns BHs off
+ * around upcalls.
+ */
+#define SMC_QP_POLL_CONTEXT	IB_POLL_SOFTIRQ
+
 /* Probes posted in a row without progress, see rdma/tail_probe.c. */
 #define SMC_TAIL_PROBES		3
 
@@ -83,6 +90,7 @@ static inline void smc_wr_slot_enter_posted(struct smc_wr_slot *slot, u32 bytes,
 }
 
 /* smc_wr.c */
+void smc_qp_break(struct smc_qp *qp, enum ib_wc_status status);
 void smc_qp_event(struct ib_event *event, void *ctx);
 void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);
 int smc_wr_post_recv(struct smc_wr_recv *recv);
@@ -90,9 +98,18 @@ void smc_wr_init_qp(struct smc_qp *qp);
 void smc_wr_init_slot(struct smc_wr_slot *slot);
 void smc_wr_init_recv(struct smc_wr_recv *recv);
 
+/* rdma/qp_state.c */
+int smc_qp_modify_to_init(struct ib_qp *qp, u8 port, int access);
+int smc_qp_modify_to_rtr(struct ib_device *ibdev, struct ib_qp *qp, const struct smc_qp_attr *attr);
+int smc_qp_modify_to_rts(struct ib_qp *qp, const struct smc_qp_attr *attr);
+
+/* rdma/mr.c */
+void smc_mr_init_queue(struct smc_qp *qp);
+int smc_mr_open_queue(struct smc_qp *qp, const struct smc_qp_attr *attr);
+void smc_mr_close_queue(struct smc_qp *qp);
+
 /* rdma/drain.c */
 void smc_qp_fence_locked(struct smc_qp *qp);
-int smc_qp_flush_locked(struct smc_qp *qp);
 
 /* rdma/tail_probe.c */
 void smc_tail_arm(struct smc_qp *qp);

@@ -70,7 +70,7 @@ struct path_prefix_walk {
 
 typedef bool (*path_prefix_fn)(const struct path_prefix_walk *w, const u8 *addr, u8 len);
 
-/* Call @fn for each IPv4 address of @ndev until it returns true. True: it did. */
+/* Call @fn for each IPv4 address of @ndev until it returns true. Return true if it did. */
 static bool path_walk_addrs4(struct net_device *ndev, path_prefix_fn fn,
 			     const struct path_prefix_walk *w)
 {
@@ -204,32 +204,6 @@ static bool path_offer_port(struct path_search *s, struct smc_ib_device *dev, u8
 	return fit == FIT_ADDRESS;
 }
 
-/*
- * Offer the port whose own netdev is that of the route. A port that only has the address in its GID
- * table does not count: the RDMA core also enters the addresses of bonds, bridges etc. into the
- * tables of RNICs below them, and the packets for such an address may not reach that RNIC. The
- * administrator can assert that they do with a PNET ID.
- */
-static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg)
-{
-	struct smc_ib_gids gids;
-	struct path_search *s = arg;
-	union ib_gid addr;
-	int rc2, rc1;
-
-	memcpy(addr.raw, s->saddr, sizeof(addr.raw));
-	rc2 = smc_ib_find_gid(dev, port, s->ndev, &addr, &gids.v2);
-	rc1 = smc_ib_find_gid_v1(dev, port, s->ndev, &gids.v1);
-	if (!smc_ib_port_has_netdev(dev, port, s->real)) {
-		/* Even if the port is inactive: activating it would not help. */
-		s->below |= !rc2 || !rc1 || smc_ib_port_is_below(dev, port, s->ndev);
-		return false;
-	}
-	if (!smc_ib_port_active(dev, port))
-		return false;
-	return path_offer_port(s, dev, port, &gids, !rc2 ? FIT_ADDRESS : !rc1 ? FIT_V1 : FIT_NONE);
-}
-
 /**
  * struct path_pnetid_walk - search for the PNET ID of a netdev among its lower devices
  * @net: namespace
@@ -319,7 +293,9 @@ static bool path_try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, 
 	char id[SMC_PNET_ID_LEN + 1];
 	enum path_fit fit;
 
-	if (!g->all && (!path_netdev_pnetid(s->net, ndev, id) || strcmp(id, s->id)))
+	if (!s->id[0] && ndev != s->ndev)
+		return false;
+	if (s->id[0] && !g->all && (!path_netdev_pnetid(s->net, ndev, id) || strcmp(id, s->id)))
 		return false;
 	if (gid->roce_v1) {
 		/* Version 1 requires both ends in one VLAN. */
@@ -333,6 +309,37 @@ static bool path_try_gid(struct net_device *ndev, const struct smc_ib_gid *gid, 
 		g->fit = fit;
 	}
 	return false;
+}
+
+/*
+ * Offer the port whose own netdev is that of the route, with the best GID of that netdev. The
+ * source address need not be a GID: it may be an address of lo, or one too many for the GID table.
+ * A port that only has the address in its GID table does not count: the RDMA core also enters the
+ * addresses of bonds, bridges etc. into the tables of RNICs below them, and the packets for such an
+ * address may not reach that RNIC. The administrator can assert that they do with a PNET ID.
+ */
+static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	struct path_search *s = arg;
+	struct path_gid_search g = { .s = s, .fit = FIT_ADDRESS };
+	union ib_gid addr;
+	int rc2, rc1;
+
+	memcpy(addr.raw, s->saddr, sizeof(addr.raw));
+	rc2 = smc_ib_find_gid(dev, port, s->ndev, &addr, &g.gids.v2);
+	rc1 = smc_ib_find_gid_v1(dev, port, s->ndev, &g.gids.v1);
+	if (!smc_ib_port_has_netdev(dev, port, s->real)) {
+		/* Even if the port is inactive: activating it would not help. */
+		s->below |= !rc2 || !rc1 || smc_ib_port_is_below(dev, port, s->ndev);
+		return false;
+	}
+	if (!smc_ib_port_active(dev, port))
+		return false;
+	if (rc2) {
+		g.fit = !rc1 ? FIT_V1 : FIT_NONE;
+		smc_ib_walk_gids(dev, port, s->net, path_try_gid, &g);
+	}
+	return path_offer_port(s, dev, port, &g.gids, g.fit);
 }
 
 static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *arg)

@@ -397,8 +397,8 @@ bool smc_pnet_has_port(struct net *net, const char *id)
  * @from: old name
  * @to: new name
  *
- * Entries that waited for a device of the new name are dropped where the device has one already.
- * Any context but hard interrupt.
+ * An entry of the device replaces one that waited for a device of the new name. Any context but
+ * hard interrupt.
  */
 void smc_pnet_rename_port(struct net *net, const char *from, const char *to)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Creation, states and destruction of a queue pair; see smc_wr.c for its work requests.
+ * Creation, connection and destruction of a queue pair; see smc_wr.c for its work requests.
  *
  * Receive buffers: a message usually has 44 bytes, but a long LLC v2 message may arrive at any
  * time, and a receive that is too small for it breaks the queue pair. So each receive has a small
@@ -15,22 +15,15 @@
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include <rdma/ib_cache.h>
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
 #include "internal.h"
-
-/*
- * Where completions are handled. The code also works with IB_POLL_WORKQUEUE: it turns BHs off
- * around upcalls.
- */
-#define POLL_CONTEXT		IB_POLL_SOFTIRQ
 
 /* Sets of max_send_wr slots: one set waits for its completion, others can be filled. */
 #define BATCHES			4
 #define LLC_SLOTS		(4 + SMC_TAIL_PROBES)	/* including the big one */
 #define SLOTS_MIN		(LLC_SLOTS + 8)
-#define EXTRA_WRS		3	/* REG_MR with its barrier, and the drain marker */
+#define EXTRA_WRS		1	/* the drain marker */
 /* As large in a send queue as the inline data that devices have room for. */
 #define GATHER_MAX		16
 
@@ -40,16 +33,6 @@
 
 #define MSG_STRIDE		64	/* a message, aligned */
 #define PIECE_MSGS		64	/* messages per allocation, to avoid large ones */
-
-/*
- * The ACK timeout, 4.096 us << 18, is about 1.1 s. With 6 retries the peer's RNIC is given up after
- * about 7.5 s. Soft-RoCE takes a retry count of 7 for "without limit". For RNR, 7 is without limit
- * everywhere, as wanted: RNR is the flow control of messages.
- */
-#define ACK_TIMEOUT		18
-#define ACK_RETRIES		6
-#define RNR_RETRIES		7
-#define RNR_TIMER		5
 
 /* ---- creation ---- */
 
@@ -209,12 +192,6 @@ static int qp_set_depth(struct smc_qp *qp, const struct smc_settings *sn)
 
 static int qp_create_verbs(struct smc_qp *qp, u8 port)
 {
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_INIT,
-		.pkey_index = 0,
-		.port_num = port,
-		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
-	};
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	int rc;
@@ -226,16 +203,13 @@ static int qp_create_verbs(struct smc_qp *qp, u8 port)
 	cq = smc_fault_ptr(QP_CQ, -ENOMEM,
 			   ib_alloc_cq_any(qp->dev->ibdev, qp,
 					   qp->nslots * SMC_WR_SLOT_WRS + EXTRA_WRS +
-					   qp->nrecvs + 1, POLL_CONTEXT));
+					   qp->nrecvs + 1, SMC_QP_POLL_CONTEXT));
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	qp->cq = cq;
 	rc = qp_create_ib_qp(qp);
-	if (rc)
-		return rc;
-	return smc_fault_rc(QP_INIT, -EINVAL,
-			    ib_modify_qp(qp->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
-					 IB_QP_PORT | IB_QP_ACCESS_FLAGS));
+	return rc ?: smc_qp_modify_to_init(qp->qp, port, IB_ACCESS_LOCAL_WRITE |
+							 IB_ACCESS_REMOTE_WRITE);
 }
 
 /**
@@ -270,10 +244,10 @@ struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net
 	INIT_LIST_HEAD(&qp->free);
 	INIT_LIST_HEAD(&qp->free_llc);
 	INIT_LIST_HEAD(&qp->posted);
-	mutex_init(&qp->reg_mutex);
 	init_waitqueue_head(&qp->wait);
 	qp->progress = jiffies;
 	smc_wr_init_qp(qp);
+	smc_mr_init_queue(qp);
 
 	rc = qp_set_depth(qp, smc_settings_get(net));
 	if (!rc)
@@ -298,64 +272,13 @@ fail:
 
 /* ---- states ---- */
 
-static int qp_modify_to_rtr(struct smc_qp *qp, const struct smc_qp_attr *attr)
-{
-	struct ib_qp_attr qpa = {
-		.qp_state = IB_QPS_RTR,
-		.path_mtu = attr->mtu,
-		.dest_qp_num = attr->peer_qpn,
-		.rq_psn = attr->peer_psn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = RNR_TIMER,
-	};
-	const struct ib_gid_attr *sgid_attr;
-	union ib_gid dgid = attr->dgid;
-	int rc = -EADDRNOTAVAIL;
-
-	sgid_attr = smc_fault_ptr(QP_GID, -ENODATA,
-				  rdma_get_gid_attr(qp->dev->ibdev, attr->port, attr->sgid_index));
-	if (IS_ERR(sgid_attr))
-		return PTR_ERR(sgid_attr);
-	qpa.ah_attr.type = rdma_ah_find_type(qp->dev->ibdev, attr->port);
-	rdma_ah_set_port_num(&qpa.ah_attr, attr->port);
-	rdma_ah_set_sl(&qpa.ah_attr, 0);
-	memcpy(qpa.ah_attr.roce.dmac, attr->dmac, sizeof(attr->dmac));
-	/* From here on the address handle owns sgid_attr. */
-	rdma_move_grh_sgid_attr(&qpa.ah_attr, &dgid, 0, attr->hop_limit, 0, sgid_attr);
-	if (!memcmp(sgid_attr->gid.raw, attr->sgid.raw, sizeof(attr->sgid.raw)))
-		rc = smc_fault_rc(QP_RTR, -EINVAL,
-				  ib_modify_qp(qp->qp, &qpa, IB_QP_STATE | IB_QP_AV |
-					       IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-					       IB_QP_MAX_DEST_RD_ATOMIC |
-					       IB_QP_MIN_RNR_TIMER));
-	rdma_destroy_ah_attr(&qpa.ah_attr);
-	return rc;
-}
-
-static int qp_modify_to_rts(struct smc_qp *qp, const struct smc_qp_attr *attr)
-{
-	struct ib_qp_attr qpa = {
-		.qp_state = IB_QPS_RTS,
-		.timeout = ACK_TIMEOUT,
-		.retry_cnt = ACK_RETRIES,
-		.rnr_retry = RNR_RETRIES,
-		.sq_psn = attr->psn,
-		.max_rd_atomic = 1,
-	};
-
-	return smc_fault_rc(QP_RTS, -EINVAL,
-			    ib_modify_qp(qp->qp, &qpa, IB_QP_STATE | IB_QP_TIMEOUT |
-					 IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
-					 IB_QP_MAX_QP_RD_ATOMIC));
-}
-
 /**
  * smc_qp_connect() - Move a queue pair from INIT over RTR to RTS
  * @qp: queue pair in INIT
  * @attr: both ends; values from the peer are checked here as far as verbs require
  *
  * Posts all receives before RTR, so that the peer's first message finds one. Both ends may go on to
- * RTS at once, as RTS only allows to send. Process context.
+ * RTS at once, as RTS only allows to send. Memory can be registered afterwards. Process context.
  *
  * Return: 0, -EINVAL (values of the peer), -ENOTCONN (connected already, broken or destroyed),
  * -EADDRNOTAVAIL (another GID is at our index), or the error of the device. After any error but
@@ -378,35 +301,12 @@ int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr)
 	for (i = 0; i < qp->nrecvs && !rc; i++)
 		rc = smc_wr_post_recv(&qp->recvs[i]);
 	if (!rc)
-		rc = qp_modify_to_rtr(qp, attr);
+		rc = smc_qp_modify_to_rtr(qp->dev->ibdev, qp->qp, attr);
 	if (!rc)
-		rc = qp_modify_to_rts(qp, attr);
+		rc = smc_qp_modify_to_rts(qp->qp, attr);
+	if (!rc)
+		rc = smc_mr_open_queue(qp, attr);
 	mutex_unlock(&qp->qp_mutex);
-	return rc;
-}
-
-/**
- * smc_qp_drain() - Fence a queue pair and wait until all requests have completed
- * @qp: queue pair; may be destroyed, but not freed
- *
- * On return the device accesses no memory of the queue pair, done was called for every slot posted,
- * and no upcall runs or will run, but for one from the work item that smc_qp_destroy()
- * cancels. Idempotent. Process context; waits for the device for up to 10 s.
- *
- * Return: 0, or -ETIMEDOUT if the verbs queue pair had to be destroyed for that.
- */
-int smc_qp_drain(struct smc_qp *qp)
-{
-	int rc = 0;
-
-	mutex_lock(&qp->qp_mutex);
-	smc_qp_fence_locked(qp);
-	if (qp->qp && qp->receiving)
-		rc = smc_qp_flush_locked(qp);
-	qp->receiving = false;
-	mutex_unlock(&qp->qp_mutex);
-	/* Slots that were posted unsignaled and succeeded, with no signaled one behind them. */
-	smc_wr_complete(qp, NULL, IB_WC_WR_FLUSH_ERR);
 	return rc;
 }
 
@@ -422,6 +322,11 @@ void smc_qp_destroy(struct smc_qp *qp)
 	struct smc_wr_mem *mem;
 	u32 i;
 
+	/*
+	 * First the queue pair that never sends. Soft-RoCE keeps the other one for as long as a
+	 * packet of it waits in a queue of the network, which is long if the peer is unreachable.
+	 */
+	smc_mr_close_queue(qp);
 	mutex_lock(&qp->qp_mutex);
 	smc_qp_fence_locked(qp);
 	if (qp->qp)

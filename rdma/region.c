@@ -369,7 +369,7 @@ void smc_region_withdraw(struct smc_region *region)
  * @pool: pool
  * @kind: RMB or send region
  * @size: element size; 0: any
- * @asked: take only a region with fewer refused DELETE RKEY requests (&smc_region.asked)
+ * @asked: take only a region with fewer refused DELETE RKEY requests (&smc_region.delete_refused)
  *
  * Any context but hard interrupt.
  *
@@ -588,7 +588,7 @@ void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quara
 }
 
 /**
- * smc_pool_reap_lent() - Make elements available that were given back lent and whose pages are back
+ * smc_pool_reap_lent() - Make lent elements available again whose pages are back
  * @pool: pool
  *
  * Takes pool->mutex, which may be held while a device registers memory. Process context.
@@ -606,6 +606,24 @@ bool smc_pool_reap_lent(struct smc_pool *pool)
 	some = pool_reap_lent_locked(pool);
 	mutex_unlock(&pool->mutex);
 	return some;
+}
+
+/**
+ * smc_pool_has_spare() - Check whether a pool has a region that may be given back when it is idle
+ * @pool: pool
+ *
+ * The last region of a kind is never given back. Process context.
+ *
+ * Return: true if there are two regions of a kind.
+ */
+bool smc_pool_has_spare(struct smc_pool *pool)
+{
+	bool spare;
+
+	spin_lock_bh(&pool->lock);
+	spare = pool->nregions[SMC_REGION_RMB] > 1 || pool->nregions[SMC_REGION_SND] > 1;
+	spin_unlock_bh(&pool->lock);
+	return spare;
 }
 
 /**

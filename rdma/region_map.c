@@ -8,7 +8,9 @@
 #include <linux/dma-mapping.h>
 #include <linux/err.h>
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/scatterlist.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
 #include <smc/rdma/region.h>
@@ -20,6 +22,13 @@
  * explicit syncs.
  */
 #define MAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
+/*
+ * Addresses under which the keys of an MR are used: IOVA_BASE plus random bits. Multiples of 2 MiB,
+ * so an address and its memory have the same offset in a page of any size that a device uses.
+ */
+#define IOVA_BASE	BIT_ULL(46)
+#define IOVA_RANDOM	(IOVA_BASE - SZ_2M)
 
 /**
  * struct smc_mapping_dma - DMA mapping of a region for one device
@@ -187,11 +196,17 @@ static int mapping_create_mr(const struct smc_region *region, struct smc_mapping
 	n = smc_fault_rc(MR_MAP, 0,
 			 ib_map_mr_sg(m->mr, m->dma->sgt.sgl, m->dma->sgt.nents, NULL,
 				      PAGE_SIZE));
-	if (n == m->dma->sgt.nents)
-		return 0;
-	/* fewer elements were mapped: the device cannot cover the region with one MR */
-	ib_dereg_mr(m->mr);
-	return n < 0 ? n : -EINVAL;
+	if (n != m->dma->sgt.nents) {
+		/* the device cannot cover the region with one MR */
+		ib_dereg_mr(m->mr);
+		return n < 0 ? n : -EINVAL;
+	}
+	/*
+	 * REG_MR takes the address from here. So far it is the DMA address, which the peer must
+	 * not learn: with Soft-RoCE it is a kernel address.
+	 */
+	m->mr->iova = IOVA_BASE | (get_random_u64() & IOVA_RANDOM);
+	return 0;
 }
 
 static int region_map_locked(struct smc_region *region, u32 slot, struct smc_qp *qp)
@@ -438,6 +453,29 @@ void smc_pool_unmap_link(struct smc_pool *pool, u32 slot)
 
 /* ---- keys ---- */
 
+struct mapping_keys {
+	u32 lkey;
+	u32 rkey;
+	u64 iova;
+};
+
+/* Return the keys of a region on the link of a slot, and their address; 0 if it is not mapped. */
+static struct mapping_keys mapping_get_keys(const struct smc_region *region, u32 slot)
+{
+	struct mapping_keys keys = {};
+	const struct smc_mapping *m;
+
+	rcu_read_lock();
+	m = rcu_dereference(region->maps[slot].mapping);
+	if (m) {
+		keys.lkey = m->mr->lkey;
+		keys.rkey = m->mr->rkey;
+		keys.iova = m->mr->iova;
+	}
+	rcu_read_unlock();
+	return keys;
+}
+
 /**
  * smc_region_rkey() - Return the key with which the peer writes into a region
  * @region: region
@@ -449,14 +487,7 @@ void smc_pool_unmap_link(struct smc_pool *pool, u32 slot)
  */
 u32 smc_region_rkey(const struct smc_region *region, u32 slot)
 {
-	const struct smc_mapping *m;
-	u32 key;
-
-	rcu_read_lock();
-	m = rcu_dereference(region->maps[slot].mapping);
-	key = m ? m->mr->rkey : 0;
-	rcu_read_unlock();
-	return key;
+	return mapping_get_keys(region, slot).rkey;
 }
 
 /**
@@ -470,14 +501,7 @@ u32 smc_region_rkey(const struct smc_region *region, u32 slot)
  */
 u32 smc_region_lkey(const struct smc_region *region, u32 slot)
 {
-	const struct smc_mapping *m;
-	u32 key;
-
-	rcu_read_lock();
-	m = rcu_dereference(region->maps[slot].mapping);
-	key = m ? m->mr->lkey : 0;
-	rcu_read_unlock();
-	return key;
+	return mapping_get_keys(region, slot).lkey;
 }
 
 /**
@@ -491,14 +515,7 @@ u32 smc_region_lkey(const struct smc_region *region, u32 slot)
  */
 u64 smc_region_iova(const struct smc_region *region, u32 slot)
 {
-	const struct smc_mapping *m;
-	u64 iova;
-
-	rcu_read_lock();
-	m = rcu_dereference(region->maps[slot].mapping);
-	iova = m ? m->mr->iova : 0;
-	rcu_read_unlock();
-	return iova;
+	return mapping_get_keys(region, slot).iova;
 }
 
 static size_t elem_offset(const struct smc_elem *elem)

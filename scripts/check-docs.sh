@@ -59,7 +59,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..19"
+echo "1..20"
 
 # --- files
 
@@ -136,9 +136,9 @@ comm -23 "$tmp/functions" "$tmp/defined" | sed 's/$/() does not exist/' > "$tmp/
 [ -s "$tmp/functions" ] || complain "no function found"
 result "functions that pages name exist"
 
-# --- tests named in the RFC map
+# --- tests named in the RFC map and in the threat model
 
-literals rfc-map.rst | grep -E '^[a-z_]+(\.[a-z_0-9]+)+$' | grep -Ev '\.(c|h|sh|rst)$' |
+literals rfc-map.rst threat-model.rst | grep -E '^[a-z_]+(\.[a-z_0-9]+)+$' | grep -Ev '\.(c|h|sh|rst)$' |
 	sort -u > "$tmp/tests"
 while IFS=. read -r suite name more; do
 	case $suite in
@@ -146,12 +146,29 @@ while IFS=. read -r suite name more; do
 	fuzz)	[ -e "$top/selftests/fuzz/$name.c" ] ;;
 	api|evil|timers)	cases "$suite" -q "{ \"$name\"," ;;
 	ends|clcsock)	grep -q "{ \"$name\"," "$top"/selftests/*/"smc_$suite.c" ;;
+	kunit)	grep -qE "KUNIT_CASE(_SLOW)?\($name\)" "$top"/selftests/kunit/test_*.c ;;
 	vm)	grep -qE "^case_${more}\(|[\" ]${more}[\": ]" "$top/selftests/vm/cases/$name.sh" ;;
 	*)	grep -q "UNIT_CASE($name)" "$top/selftests/unit/test_$suite.c" ;;
 	esac 2>/dev/null || complain "$suite.$name${more:+.$more} does not exist"
 done < "$tmp/tests"
 [ -s "$tmp/tests" ] || complain "no test found"
-result "tests that rfc-map.rst names exist"
+result "tests that rfc-map.rst and threat-model.rst name exist"
+
+# the last of a row's four cells has a test, or says "none: " and why
+awk '
+	function judge() {
+		if (row == "" || row ~ /^[0-9]+: Path$/)
+			return
+		rows++
+		if (cell != 4 || last !~ /``[a-z]+\.[a-z_0-9.]+``|none: ./)
+			print "line " row ": no test"
+	}
+	/^   \* - / { judge(); cell = 1; row = NR ": " substr($0, 8); next }
+	/^     - / { cell++; last = "" }
+	/^[^ ]/ { judge(); row = "" }
+	{ last = last $0 }
+	END { judge(); if (rows < 10) print rows + 0 " rows found" }' threat-model.rst > "$tmp/bad"
+result "each promise of threat-model.rst has a test"
 
 # --- cases named on the page about the socket API: "name" or "name_*"
 
@@ -323,6 +340,16 @@ sed -n '/^enum smc_clc_reason smc_clc_unsupported_reason/,/^const char/p' "$top/
 			complain "$decl, $code, \"$text\" is not explained"
 	done
 result "troubleshooting.rst explains every fallback reason"
+
+# Lines that peers and users can cause are limited per namespace. The other files have lines that only
+# an administrator, a test or a faulty device causes.
+# shellcheck disable=SC2046 # file names without blanks
+grep -lE '\<(pr_(emerg|alert|crit|err|warn|notice|info|debug)(_[a-z]+)?|printk|net_[a-z]+_ratelimited)\(' \
+	$(cat "$tmp/c") | grep -vE '/(base/log|base/fault|rdma/drain|smc_main|smc_core)\.c$' |
+	while read -r f; do
+		complain "$f logs a line without smc_log_write()"
+	done
+result "log lines of peers and users are limited"
 
 grep -o 'SMC_HAVE_[A-Z_]*' "$top/Kbuild" | sort -u > "$tmp/probes"
 grep -o '^SMC_HAVE_[A-Z_]*' compat.rst | sort -u > "$tmp/named"

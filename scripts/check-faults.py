@@ -41,6 +41,7 @@ HARMLESS = re.compile(
 EXEMPT = {
     ("lgr/conns.c", "__xa_store"): "replaces the index's mark, needs no memory",
     ("tcp/clcsock.c", "kernel_recvmsg"): "only drops what TCP has at hand",
+    ("tcp/clcsock.c", "__netns_tracker_alloc"): "a debugging aid of the kernel, which goes without",
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
     ("rdma/region.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
     ("socket/inet.c", "inet_register_protosw"): "does not say whether it did",

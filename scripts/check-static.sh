@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Static checks: checkpatch --strict, SPDX lines, shellcheck, headers that compile
-# alone, fault sites, both kernels with gcc (with and without BTF) and sparse, clang's opinion,
-# layers, names of functions, words. KTAP.
+# alone, fault sites, builds for both kernels with gcc (with and without BTF) and sparse, clang's
+# diagnostics, layers, names of functions, words. KTAP.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -63,21 +63,34 @@ xargs -a "$tmp/sources" perl "$kdoc" -none -Werror > "$tmp/log" 2>&1
 result "kernel-doc" $? "$tmp/log"
 
 # --- builds
-# the older one as users have it, the newer one with what debug builds add; each once
-# with core's TCP option and once with ours
+# the older kernel as users have it, the newer one with what debug builds add; each once with
+# core's TCP option and once with ours. The first is the one that the virtual hosts take.
 for series in 6.12 6.1; do
 	warn='' sparse="-f -t own"
-	[ "$series" = 6.12 ] || warn="-t own" sparse=''
+	[ "$series" = 6.12 ] || warn="-n -t own -o -static" sparse=''
 	# shellcheck disable=SC2086 # options or nothing
-	scripts/build-modules.sh $warn -o -static "$series" > "$tmp/log" 2>&1
+	scripts/build-modules.sh $warn "$series" > "$tmp/log" 2>&1
 	result "build for $series, gcc W=1" $? "$tmp/log"
 	# shellcheck disable=SC2086
-	scripts/build-modules.sh $sparse -p -s -o -sparse "$series" > "$tmp/log" 2>&1
+	scripts/build-modules.sh $sparse -n -p -s -o -sparse "$series" > "$tmp/log" 2>&1
 	result "build for $series without pahole, sparse" $? "$tmp/log"
 done
 release=$(basename "$(readlink -f "$cache/kernels/6.12")")
-scripts/clang-syntax.py "build/$release-static" > "$tmp/log" 2>&1
+scripts/clang-syntax.py "build/$release" > "$tmp/log" 2>&1
 result "clang has no complaint" $? "$tmp/log"
+
+# ... and headers of a release before the stable update that added a parameter
+headers=$cache/kernels/6.12/tree/usr/src
+header=$(cd "$headers" && ls -d "$PWD"/*-common/include/net/inet_connection_sock.h)
+perl -0pe 's/,\s*void \(\*opt_child_init\)\(.*?\)\);/);/s' "$header" > "$tmp/header.h"
+# shellcheck disable=SC2016 # for the other shell
+! cmp -s "$header" "$tmp/header.h" &&
+	unshare --mount sh -c 'mount --bind "$1" "$2" && make -C "$3/kdir" M="$3" W=1 SMC_OPTION=own \
+		tcp/option_own.o' sh "$tmp/header.h" "$header" "$top/build/$release" \
+		> "$tmp/log" 2>&1 &&
+	! grep -q 'option_own.*warning' "$tmp/log" &&
+	! grep -q HAVE_OPT_CHILD_INIT "build/$release/tcp/.option_own.o.cmd"
+result "our own TCP option builds for 6.12 before syn_recv_sock() got opt_child_init" $? "$tmp/log"
 
 scripts/kernel-supported.sh /nonexistent > "$tmp/log" 2>&1
 test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1
@@ -88,7 +101,7 @@ scripts/check-faults.py > "$tmp/log" 2>&1
 result "every call that may fail has a fault site" $? "$tmp/log"
 
 # --- layers, names of functions, words
-scripts/check-layers.py "$top/build/$release-static" > "$tmp/log" 2>&1
+scripts/check-layers.py "$top/build/$release" > "$tmp/log" 2>&1
 result "layers" $? "$tmp/log"
 scripts/check-layers.py "$top/build/$release-sparse" > "$tmp/log" 2>&1
 result "layers, with our own TCP option" $? "$tmp/log"

@@ -182,7 +182,11 @@ verify "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 419
 
 # peers that cannot be reached over RDMA, in virtual time
 [ "$flavour" = debug ] || run "$p-negcache" --topology netns --virtual-time --module ours \
-	--script "$cases/negcache.sh" --timeout 400
+	--script "$cases/negcache.sh" --add "$tests/smc_load" --timeout 400
+
+# a peer whose RNIC gets nothing any more, in virtual time: registrations do not wait for it
+[ "$flavour" = debug ] || run "$p-deaf" --topology netns --virtual-time --module ours \
+	--script "$cases/deaf.sh" --timeout 400
 
 # failures and hostile peers
 run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900

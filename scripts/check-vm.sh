@@ -41,6 +41,10 @@ run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server
 run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=server \
 	--env "TRAFFIC=$quick"
 
+# a user whose memory never arrives; the kernels of UML have no userfaultfd
+run user --module ours --mtu 9000 --mem 1024 --script "$cases/user.sh" --add "$top/selftests/smc_user" \
+	--timeout 1100
+
 # 100 first contacts in a row by an in-tree client, and some by this module
 run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
 

@@ -5,6 +5,10 @@
  *
  * An entry on the clcsock's own wait queue queues the work. The callbacks of a listening clcsock
  * are never replaced: its children copy them, and TCP can migrate a child to a foreign listener.
+ *
+ * The works here serve the listeners of all users, so they never wait for a lock that a program can
+ * hold (smc_clcsock_begin_work(), sock_try_lock()). No program knows a child before accept(), so
+ * its locks are free.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -44,6 +48,9 @@
 #define EVICT_AGE	(3 * HZ)
 /* Retry after an allocation failure: the clcsock does not wake us again for the same child. */
 #define ACCEPT_AGAIN	(HZ / 10)
+/* Between two tries of the end work to lock a socket. */
+#define END_AGAIN_MIN	1
+#define END_AGAIN_MAX	(1 * HZ)
 
 /**
  * struct smc_listener - accept queue of one listening socket
@@ -51,6 +58,7 @@
  * @smc: listening socket; NULL after smc_accept_stop(); under @lock
  * @work: takes children from the clcsock
  * @end_work: ends listening after another part of the kernel closed the clcsock
+ * @end_gap: jiffies until @end_work tries again; private to it
  * @clcsock_wait: entry on the clcsock's own wait queue
  * @lock: protects the lists, the counters and @smc; leaf, BH off
  * @pending: children in their handshake, the oldest first
@@ -71,7 +79,8 @@ struct smc_listener {
 	refcount_t ref;
 	struct smc_sock *smc;
 	struct delayed_work work;
-	struct work_struct end_work;
+	struct delayed_work end_work;
+	unsigned long end_gap;
 	wait_queue_entry_t clcsock_wait;
 	spinlock_t lock; /* lists, counters, smc */
 	struct list_head pending;
@@ -337,7 +346,7 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
 
 	hs->clcsock = &child->clcsock;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->force_tcp = refused ?: smc_hs_check_allowed(hs->net, NULL);
+	hs->force_tcp = refused ?: smc_hs_check_allowed(hs->net, NULL, 0);
 	hs->done = accept_child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
@@ -388,6 +397,7 @@ static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int ke
 	child = smc_sk(sk);
 	set_bit(SMC_SF_SERVER, &child->flags);
 	smc_sockopt_inherit(child, parent);
+	memcpy(child->hs.nodename, parent->hs.nodename, sizeof(child->hs.nodename));
 	return child;
 }
 
@@ -429,7 +439,7 @@ static bool listener_clcsock_ended(struct smc_listener *l, struct smc_sock *smc)
 	    smc_clcsock_state(&smc->clcsock) != TCP_CLOSE)
 		return false;
 	refcount_inc(&l->ref);
-	if (!queue_work(accept_wq, &l->end_work))
+	if (!queue_delayed_work(accept_wq, &l->end_work, 0))
 		listener_put(l);
 	return true;
 }
@@ -462,6 +472,12 @@ static int listener_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, 
 	return 0;
 }
 
+/* The call of the program that kept the accept work from running has ended. Any context. */
+static void listener_retry(void *arg)
+{
+	listener_queue_work(arg);
+}
+
 /* ---- listen, stop ------------------------------------------------------------ */
 
 /* Copy the socket's flags for future connections. */
@@ -484,7 +500,8 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 	l->gate.is_shut = listener_gate_shut;
 	listener_copy_flags(l, smc);
 	INIT_DELAYED_WORK(&l->work, listener_work);
-	INIT_WORK(&l->end_work, listener_end_work);
+	INIT_DELAYED_WORK(&l->end_work, listener_end_work);
+	l->end_gap = END_AGAIN_MIN;
 	init_waitqueue_func_entry(&l->clcsock_wait, listener_wake);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->pending);
@@ -515,9 +532,11 @@ int smc_accept_start(struct smc_sock *smc, int backlog)
 		l = listener_alloc(smc);
 		if (!l)
 			return -ENOMEM;
+		smc_hs_set_nodename(&smc->hs);
 		/* the clcsock's own wait queue: only a ready child wakes the application */
 		smc_clcsock_unshare_wq(&smc->clcsock);
 		smc_clcsock_answer_option(&smc->clcsock, &l->gate);
+		smc_clcsock_allow_work(&smc->clcsock, listener_retry, l);
 		add_wait_queue(&csock->wq.wait, &l->clcsock_wait);
 	}
 	rc = READ_ONCE(csock->ops)->listen(csock, backlog);
@@ -526,6 +545,7 @@ int smc_accept_start(struct smc_sock *smc, int backlog)
 			remove_wait_queue(&csock->wq.wait, &l->clcsock_wait);
 			smc_clcsock_withdraw_option(&smc->clcsock);
 			smc_fallback_attach(smc, sk->sk_socket);
+			smc_clcsock_forbid_work(&smc->clcsock);
 			cancel_delayed_work_sync(&l->work);
 			listener_put(l);
 		}
@@ -622,7 +642,7 @@ static void listener_cancel_pending(struct smc_listener *l)
  * @smc: socket, locked; nothing happens if it does not listen
  *
  * Waits for the accept work and the handshakes under the socket lock, which neither of them takes.
- * The clcsock keeps its state; see smc_accept_make_idle().
+ * The clcsock does not listen afterwards; see smc_accept_make_idle() for the rest.
  */
 void smc_accept_stop(struct smc_sock *smc)
 {
@@ -644,10 +664,17 @@ void smc_accept_stop(struct smc_sock *smc)
 	spin_lock_bh(&l->lock);
 	l->smc = NULL;
 	spin_unlock_bh(&l->lock);
+	smc_clcsock_forbid_work(&smc->clcsock);
 	/* not queued again: listener_kick() checks l->smc, and the wait entry is removed */
 	cancel_delayed_work_sync(&l->work);
 	/* after the work, which compares a child with the option that the listener sent */
 	smc_clcsock_withdraw_option(&smc->clcsock);
+	/*
+	 * Before the children are reset: their clients connect again without the option, and must
+	 * not get a connection that is reset at once.
+	 */
+	if (smc_clcsock_state(&smc->clcsock) == TCP_LISTEN)
+		kernel_sock_shutdown(smc->clcsock.sock, SHUT_RD);
 
 	listener_cancel_pending(l);
 	while ((child = listener_pop_pending(l))) {
@@ -682,30 +709,73 @@ void smc_accept_make_idle(struct smc_sock *smc)
 	sk->sk_state_change(sk);
 }
 
-/* Not part of the accept work, which smc_accept_stop() waits for under the socket lock. */
-static void listener_end_work(struct work_struct *work)
+/* Return the socket of a listener with a reference, or NULL after the end of listening. */
+static struct smc_sock *listener_get_sock(struct smc_listener *l)
 {
-	struct smc_listener *l = container_of(work, struct smc_listener, end_work);
 	struct smc_sock *smc;
-	struct sock *sk;
 
 	spin_lock_bh(&l->lock);
 	smc = l->smc;
-	sk = smc ? smc_sock_sk(smc) : NULL;
-	if (sk)
-		sock_hold(sk);
+	if (smc)
+		sock_hold(smc_sock_sk(smc));
 	spin_unlock_bh(&l->lock);
-	if (sk) {
-		lock_sock(sk);
-		/* the application may have closed the socket, or called listen() again */
-		if (smc->listener == l && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE) {
-			smc_accept_stop(smc);
-			smc_accept_make_idle(smc);
-		}
-		release_sock(sk);
-		sock_put(sk);
+	return smc;
+}
+
+/* Lock a socket unless it is locked; release_sock() unlocks it. As TCP's timers, does not wait. */
+static bool sock_try_lock(struct sock *sk)
+{
+	bool owned;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	owned = sock_owned_by_user(sk);
+	if (!owned)
+		sk->sk_lock.owned = 1;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (owned)
+		return false;
+	/* for lockdep the lock of a socket is a mutex */
+	mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return true;
+}
+
+/* Stop listening if the clcsock was closed; false: a call of the program has the socket locked. */
+static bool listener_try_end(struct smc_listener *l, struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	if (!sock_try_lock(sk))
+		return false;
+	/* the application may have closed the socket, or called listen() again */
+	if (smc->listener == l && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE) {
+		smc_accept_stop(smc);
+		smc_accept_make_idle(smc);
 	}
-	listener_put(l);
+	release_sock(sk);
+	return true;
+}
+
+/* Not part of the accept work, which smc_accept_stop() waits for under the socket lock. */
+static void listener_end_work(struct work_struct *work)
+{
+	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, end_work);
+	struct smc_sock *smc = listener_get_sock(l);
+	bool ended = true;
+
+	/* if refused, the accept work runs again, and queues this one */
+	if (smc && smc_clcsock_begin_work(&smc->clcsock)) {
+		ended = listener_try_end(l, smc);
+		smc_clcsock_end_work(&smc->clcsock);
+	}
+	if (smc)
+		sock_put(smc_sock_sk(smc));
+	if (!ended) {
+		l->end_gap = min_t(unsigned long, 2 * l->end_gap, END_AGAIN_MAX);
+		/* the accept work may have queued it again, with a reference of its own */
+		ended = !queue_delayed_work(accept_wq, &l->end_work, l->end_gap);
+	}
+	if (ended)
+		listener_put(l);
 }
 
 /* ---- accept ------------------------------------------------------------------ */

@@ -87,19 +87,15 @@ static int fallback_error_or(struct smc_sock *smc, int rc)
 	return err ?: rc;
 }
 
-/* Copy the buffer sizes, which TCP adapts by itself: the core shows those of the SMC socket. */
+/* Show the buffer sizes of the clcsock; write only after a change, to keep the cache line clean. */
 static void fallback_copy_bufsizes(struct smc_sock *smc)
 {
 	const struct sock *csk = smc->clcsock.sock->sk;
-	struct sock *sk = smc_sock_sk(smc);
-	int val;
+	const struct sock *sk = smc_sock_sk(smc);
 
-	val = READ_ONCE(csk->sk_sndbuf);
-	if (val != READ_ONCE(sk->sk_sndbuf))
-		WRITE_ONCE(sk->sk_sndbuf, val);
-	val = READ_ONCE(csk->sk_rcvbuf);
-	if (val != READ_ONCE(sk->sk_rcvbuf))
-		WRITE_ONCE(sk->sk_rcvbuf, val);
+	if (READ_ONCE(csk->sk_sndbuf) != READ_ONCE(sk->sk_sndbuf) ||
+	    READ_ONCE(csk->sk_rcvbuf) != READ_ONCE(sk->sk_rcvbuf))
+		smc_sock_show_bufsizes(smc);
 }
 
 /* ---- callbacks of the clcsock in TCP mode ------------------------------------ */
@@ -135,22 +131,11 @@ static void fallback_error_report(struct sock *csk)
 	smc_clcsock_tcp_callbacks()->error_report(csk);
 }
 
-/**
- * smc_fallback_attach() - attach the clcsock to the application's struct socket
- * @smc: socket with a clcsock on whose own wait queue nobody sleeps
- * @sock: the application's struct socket, known since create or accept()
- *
- * Shares the wait queue and the file. In TCP mode the clcsock passes its errors and SIGIO to the
- * SMC socket from here on. Process context; takes the lock of the clcsock.
- */
-void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
+/* Let the clcsock pass its errors and SIGIO to the SMC socket. Takes the lock of the clcsock. */
+static void fallback_set_callbacks(struct sock *csk)
 {
 	const struct smc_clcsock_callbacks *def = smc_clcsock_tcp_callbacks();
-	struct sock *csk = smc->clcsock.sock->sk;
 
-	smc_clcsock_share_wq(&smc->clcsock, sock);
-	if (smc_sock_mode(smc) != SMC_MODE_TCP)
-		return;
 	lock_sock(csk);
 	/* sock_fasync() sets the flag on the SMC socket only; harmless with an empty list */
 	sock_set_flag(csk, SOCK_FASYNC);
@@ -161,6 +146,22 @@ void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
 		csk->sk_error_report = fallback_error_report;
 	write_unlock_bh(&csk->sk_callback_lock);
 	release_sock(csk);
+}
+
+/**
+ * smc_fallback_attach() - attach the clcsock to the application's struct socket
+ * @smc: socket with a clcsock on whose own wait queue nobody sleeps
+ * @sock: the application's struct socket, known since create or accept()
+ *
+ * Shares the wait queue and the file. In TCP mode the clcsock passes its errors and SIGIO to the
+ * SMC socket from here on. Process context; takes the lock of the clcsock.
+ */
+void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
+{
+	smc_clcsock_share_wq(&smc->clcsock, sock);
+	if (smc_sock_mode(smc) != SMC_MODE_TCP)
+		return;
+	fallback_set_callbacks(smc->clcsock.sock->sk);
 	smc_fallback_pull_error(smc);
 	fallback_copy_bufsizes(smc);
 }
@@ -230,12 +231,22 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
 	trace_smc_switch_to_fallback(sk, smc->clcsock.sock->sk, sock_net(sk)->net_cookie,
 				     own_reason, peer_reason);
 	fallback_send_event(smc);
+	if (sk->sk_socket) {
+		smc_clcsock_share_wq(&smc->clcsock, sk->sk_socket);
+		fallback_set_callbacks(smc->clcsock.sock->sk);
+	}
+	/*
+	 * From here on a call of the program may hold the lock of the clcsock as long as it likes,
+	 * and the caller, a handshake, must not wait for it.
+	 */
 	spin_lock_bh(&smc->state_lock);
 	/* pairs with smc_sock_mode() */
 	smp_store_release(&smc->mode, SMC_MODE_TCP);
 	spin_unlock_bh(&smc->state_lock);
-	if (sk->sk_socket)
-		smc_fallback_attach(smc, sk->sk_socket);
+	if (sk->sk_socket) {
+		smc_fallback_pull_error(smc);
+		fallback_copy_bufsizes(smc);
+	}
 }
 
 /* ---- calls ------------------------------------------------------------------- */
@@ -287,7 +298,7 @@ int smc_fallback_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	smc_fallback_pull_error(smc);
 	rc = sock_error(sk);
 	if (!rc) {
-		/* SIGPIPE is for us to raise: TCP does not see the error that was moved */
+		/* Raise SIGPIPE below: TCP may report EPIPE only because its error was moved. */
 		msg->msg_flags |= MSG_NOSIGNAL;
 		rc = smc_sock_clcsock_ops(smc)->sendmsg(smc->clcsock.sock, msg, len);
 		msg->msg_flags = flags;

@@ -21,6 +21,9 @@
 #include <smc/socket/sock.h>
 #include "keepalive.h"
 
+/* Retry of an ACK after a call of the program had the clcsock locked. */
+#define ACK_AGAIN	(1 * HZ)
+
 /**
  * struct keepalive_opts - values of the options, times in jiffies
  * @on: SO_KEEPALIVE
@@ -144,7 +147,8 @@ static unsigned long keepalive_ack_clcsock(struct smc_sock *smc)
 		return MAX_JIFFY_OFFSET;
 	if (age < gap)
 		return gap - age;
-	smc_clcsock_send_ack(&smc->clcsock);
+	if (!smc_clcsock_try_send_ack(&smc->clcsock))
+		return ACK_AGAIN;
 	smc->keepalive_acked_at = jiffies;
 	return gap;
 }

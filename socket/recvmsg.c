@@ -49,6 +49,7 @@ static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
 
 /**
  * struct recvmsg_state - state of the socket, read before its ring
+ * @ended: the peer has ended its direction of the stream
  * @shutdown: sk_shutdown
  * @err: sk_err
  * @state: sk_state
@@ -56,13 +57,17 @@ static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
  * In this order data that arrived before the end of the stream is returned before the end.
  */
 struct recvmsg_state {
+	bool ended;
 	int shutdown;
 	int err;
 	int state;
 };
 
-static void recvmsg_read_state(const struct sock *sk, struct recvmsg_state *seen)
+static void recvmsg_read_state(const struct sock *sk, const struct smc_conn *conn,
+			       struct recvmsg_state *seen)
 {
+	/* pairs with conn_report_end() */
+	seen->ended = smp_load_acquire(&conn->rx.ended);
 	seen->shutdown = READ_ONCE(sk->sk_shutdown);
 	/* pairs with smc_stream_sync(): sk_err is stored before sk_shutdown */
 	smp_rmb();
@@ -80,6 +85,9 @@ static int recvmsg_empty_result(struct smc_sock *smc, const struct recvmsg_state
 			return 0;
 		return -EINPROGRESS;
 	}
+	/* as on TCP, before an error that came later, which is left to writers and SO_ERROR */
+	if (seen->ended)
+		return 0;
 	if (seen->err)
 		return sock_error(smc_sock_sk(smc));
 	if (seen->shutdown & RCV_SHUTDOWN)
@@ -120,7 +128,7 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 		if (smc->conn != conn)
 			return copied ?: -ENOTCONN;
 		smc_stream_sync_if_changed(smc, conn);
-		recvmsg_read_state(sk, &seen);
+		recvmsg_read_state(sk, conn, &seen);
 		call.in_line = sock_flag(sk, SOCK_URGINLINE);
 		/* SIGURG interrupts a call that has no data yet */
 		if (!call.got_some && signal_pending(current) && smc_rx_is_at_mark(conn))
@@ -309,8 +317,11 @@ static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
 	conn = smc_stream_conn_get_locked(smc);
 	while (conn && smc->conn == conn) {
 		smc_stream_sync_if_changed(smc, conn);
-		recvmsg_read_state(sk, &seen);
-		/* before data: at urgent data a signal ends the read, which would loop with us */
+		recvmsg_read_state(sk, conn, &seen);
+		/*
+		 * Check for signals before data: at urgent data the read returns for a signal, and
+		 * would be tried again for ever.
+		 */
 		if (*timeo && signal_pending(current))
 			rc = sock_intr_errno(*timeo);
 		else if (smc_rx_get_readable(conn))

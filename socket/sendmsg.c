@@ -196,6 +196,24 @@ static ssize_t sendmsg_write(struct smc_conn *conn, struct sendmsg_call *call)
 }
 
 /*
+ * The peer has closed, so bytes cannot be sent any more. As on TCP, the call succeeds, and the
+ * reset comes after it. Return the number of bytes taken, or -EFAULT.
+ */
+static ssize_t sendmsg_lose(struct smc_conn *conn, struct sendmsg_call *call)
+{
+	struct iov_iter *from = &call->msg->msg_iter;
+	size_t len = min_t(size_t, msg_data_left(call->msg), conn->tx.ring.size);
+
+	len -= fault_in_iov_iter_readable(from, len);
+	if (!len)
+		return -EFAULT;
+	iov_iter_advance(from, len);
+	call->pages.copied = true;
+	smc_conn_lose_write(conn);
+	return len;
+}
+
+/*
  * Write all bytes of a call, waiting for space. Return 0 or the error that ended the call;
  * call->copied counts the bytes taken before. Drops the socket lock while asleep.
  */
@@ -211,6 +229,8 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 		if (!msg_data_left(call->msg))
 			return 0;
 		rc = sendmsg_write(conn, call);
+		if (rc == -EPIPE && smc_conn_peer_has_closed(conn))
+			rc = sendmsg_lose(conn, call);
 		if (rc > 0) {
 			call->copied += rc;
 			smc_keepalive_data_queued(smc);

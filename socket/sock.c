@@ -133,6 +133,7 @@ void smc_sock_init_fields(struct sock *sk, void (*inet_destruct)(struct sock *sk
 		smc->inet.pinet6 = &container_of(smc, struct smc6_sock, smc)->inet6;
 #endif
 	spin_lock_init(&smc->state_lock);
+	smc_clcsock_init_users(&smc->clcsock);
 	smc->synced_state = -1;
 	INIT_LIST_HEAD(&smc->entry);
 	INIT_HLIST_NODE(&smc->bucket);

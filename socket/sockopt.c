@@ -8,6 +8,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/filter.h>
+#include <linux/in6.h>
 #include <linux/kernel.h>
 #include <linux/net_tstamp.h>
 #include <linux/smc.h>
@@ -115,8 +116,7 @@ static void sockopt_mirror_locked(struct smc_sock *smc)
 	sockopt_copy_fields(sk, csk);
 	sk->sk_reuseport = csk->sk_reuseport;
 	sk->sk_userlocks = csk->sk_userlocks;
-	WRITE_ONCE(sk->sk_sndbuf, csk->sk_sndbuf);
-	WRITE_ONCE(sk->sk_rcvbuf, csk->sk_rcvbuf);
+	smc_sock_show_bufsizes(smc);
 }
 
 /**
@@ -199,6 +199,38 @@ static int sockopt_push_packets(struct smc_sock *smc)
 }
 #endif
 
+#ifndef SMC_HAVE_CUSTOM_SOCKOPT
+/*
+ * Push the sizes that the program has set. In SMC mode the socket shows its rings: a program that
+ * sets a size then sets it for the clcsock, for a later connection, and the rings show again.
+ */
+static void sockopt_push_bufsizes(struct smc_sock *smc)
+{
+	struct sock *csk = smc->clcsock.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+	int snd = 0, rcv = 0;
+
+	spin_lock_bh(&smc->state_lock);
+	if (smc->conn) {
+		snd = 2 * smc->conn->tx.ring.size;
+		rcv = 2 * smc->conn->rx.ring.size;
+	}
+	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK && sk->sk_sndbuf != snd) {
+		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+		WRITE_ONCE(csk->sk_sndbuf, sk->sk_sndbuf);
+	}
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK && sk->sk_rcvbuf != rcv) {
+		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
+		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
+	}
+	if (smc->conn) {
+		WRITE_ONCE(sk->sk_sndbuf, snd);
+		WRITE_ONCE(sk->sk_rcvbuf, rcv);
+	}
+	spin_unlock_bh(&smc->state_lock);
+}
+#endif
+
 /* Push all options of SOL_SOCKET to the clcsock. */
 static int sockopt_push_locked(struct smc_sock *smc)
 {
@@ -211,14 +243,7 @@ static int sockopt_push_locked(struct smc_sock *smc)
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
 	rc = sockopt_push_packets(smc);
 	sockopt_copy_fields(csk, sk);
-	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK) {
-		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
-		WRITE_ONCE(csk->sk_sndbuf, sk->sk_sndbuf);
-	}
-	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK) {
-		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
-		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
-	}
+	sockopt_push_bufsizes(smc);
 	/* the core sets SO_REUSEPORT on inet sockets only */
 	if (sk->sk_family != PF_SMC)
 		csk->sk_reuseport = sk->sk_reuseport;
@@ -273,6 +298,37 @@ void smc_sockopt_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf
 }
 
 /* ---- set --------------------------------------------------------------------- */
+
+/**
+ * smc_sockopt_copy() - copy the value of an option into the kernel
+ * @level: SOL_*
+ * @name: option
+ * @copy: SMC_SOCKOPT_COPY bytes, zeroed
+ * @val: value; changed to point to the copy
+ * @len: length of @val
+ *
+ * A copied value is the same each time it is read, and TCP does not sleep on the program's memory
+ * under the socket lock. Not copied are a value that is longer than @copy, one of which not all
+ * bytes can be read (TCP may need only the first), and IPV6_FLOWLABEL_MGR, which writes to it.
+ *
+ * Return: true if copied.
+ */
+bool smc_sockopt_copy(int level, int name, void *copy, sockptr_t *val, unsigned int len)
+{
+	if (level == SOL_IPV6 && name == IPV6_FLOWLABEL_MGR)
+		return false;
+	if (!len || len > SMC_SOCKOPT_COPY || copy_from_sockptr(copy, *val, len))
+		return false;
+	*val = KERNEL_SOCKPTR(copy);
+	return true;
+}
+
+/* True if the value points to more memory of the program. */
+static bool sockopt_has_pointer(int level, int name)
+{
+	return level == SOL_SOCKET &&
+	       (name == SO_ATTACH_FILTER || name == SO_ATTACH_REUSEPORT_CBPF);
+}
 
 /* Return the value of an option, or 0 if it cannot be read: setting the option will fail. */
 static int sockopt_int_value(sockptr_t val, unsigned int len)
@@ -414,6 +470,18 @@ static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsign
 	return 0;
 }
 
+/* TCP_CORK: of the stream, and of the clcsock if it carries the stream one day. */
+static int sockopt_set_cork(struct smc_sock *smc, sockptr_t val, unsigned int len)
+{
+	int on, rc;
+
+	sock_owned_by_me(smc_sock_sk(smc));
+	rc = sockopt_read_int(&on, val, len);
+	if (!rc)
+		smc_clcsock_set_cork(&smc->clcsock, on);
+	return rc;
+}
+
 /* SMC_OWN_ZEROCOPY: set SO_ZEROCOPY, which every kernel accepts on the clcsock. */
 static int sockopt_set_zerocopy(struct smc_sock *smc, sockptr_t val, unsigned int len)
 {
@@ -472,34 +540,14 @@ static bool sockopt_is_keepalive(int level, int name)
 				    name == TCP_KEEPCNT || name == TCP_USER_TIMEOUT);
 }
 
-/**
- * smc_sockopt_set() - setsockopt()
- * @smc: socket in any mode
- * @sock: its struct socket
- * @level: SOL_*
- * @name: option
- * @val: value
- * @len: length of @val
- *
- * Takes the socket lock. The caller has checked smc_sockopt_excludes_smc().
- *
- * Return: as setsockopt(); -EOPNOTSUPP: too late for an option that SMC cannot honour.
- */
-int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
-		    sockptr_t val, unsigned int len)
+/* Set an option of the clcsock and mirror it. */
+static int sockopt_set_clcsock(struct smc_sock *smc, int level, int name, sockptr_t val,
+			       unsigned int len)
 {
 	struct socket *csock = smc->clcsock.sock;
 	struct sock *sk = smc_sock_sk(smc);
 	int rc;
 
-	if (level == SOL_SMC && name == SMC_OWN_ZEROCOPY)
-		return sockopt_set_zerocopy(smc, val, len);
-	if (level == SOL_SMC)
-		return sockopt_set_smc(smc, name, val, len);
-	if (level == SOL_SOCKET && sockopt_is_own(name))
-		return sock_setsockopt(sock, level, name, val, len);
-	if (sockopt_too_late(smc, level, name, val, len))
-		return -EOPNOTSUPP;
 	/* first: IP_TOS and others change SOL_SOCKET fields, which are mirrored below */
 	rc = smc_sockopt_push(smc);
 	if (rc)
@@ -509,6 +557,8 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 		rc = sockopt_set_by_op(sk, name, val, len);
 	else if (level == SOL_SOCKET)
 		rc = sock_setsockopt(csock, level, name, val, len);
+	else if (level == SOL_TCP && name == TCP_CORK)
+		rc = sockopt_set_cork(smc, val, len);
 	else
 		rc = READ_ONCE(csock->ops)->setsockopt(csock, level, name, val, len);
 	if (level == SOL_SOCKET)
@@ -523,6 +573,44 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
 	if (!rc && level == SOL_SOCKET)
 		smc_cmsg_options_changed(smc);
 	release_sock(sk);
+	return rc;
+}
+
+/**
+ * smc_sockopt_set() - setsockopt()
+ * @smc: socket in any mode
+ * @sock: its struct socket
+ * @level: SOL_*
+ * @name: option
+ * @val: value
+ * @len: length of @val
+ * @copied: result of smc_sockopt_copy()
+ *
+ * Takes the socket lock. The caller has checked smc_sockopt_excludes_smc().
+ *
+ * Return: as setsockopt(); -EOPNOTSUPP: too late for an option that SMC cannot honour.
+ */
+int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
+		    sockptr_t val, unsigned int len, bool copied)
+{
+	bool sleeps = !copied || sockopt_has_pointer(level, name);
+	int rc;
+
+	if (level == SOL_SMC && name == SMC_OWN_ZEROCOPY)
+		return sockopt_set_zerocopy(smc, val, len);
+	if (level == SOL_SMC)
+		return sockopt_set_smc(smc, name, val, len);
+	if (level == SOL_SOCKET && sockopt_is_own(name))
+		return sock_setsockopt(sock, level, name, val, len);
+	if (sockopt_too_late(smc, level, name, val, len))
+		return -EOPNOTSUPP;
+	if (!sleeps || smc_sock_mode(smc) == SMC_MODE_TCP)
+		return sockopt_set_clcsock(smc, level, name, val, len);
+	rc = smc_clcsock_begin_call(&smc->clcsock);
+	if (rc)
+		return rc;
+	rc = sockopt_set_clcsock(smc, level, name, val, len);
+	smc_clcsock_end_call(&smc->clcsock);
 	return rc;
 }
 
@@ -659,6 +747,9 @@ static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __us
  * @val: buffer for the value
  * @len: size of the buffer; result: size of the value
  *
+ * During connect() an option of the clcsock waits for the end of the handshake, see
+ * smc_clcsock_begin_call().
+ *
  * Return: as getsockopt().
  */
 int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
@@ -666,7 +757,7 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 {
 	struct socket *csock = smc->clcsock.sock;
 	const struct proto_ops *ops = READ_ONCE(csock->ops);
-	int saves;
+	int saves, rc;
 
 	if (level == SOL_SMC)
 		return sockopt_get_smc(smc, name, val, len);
@@ -680,7 +771,14 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 	}
 	if (!ops->getsockopt)
 		return -EOPNOTSUPP;
-	return ops->getsockopt(csock, level, name, val, len);
+	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+		return ops->getsockopt(csock, level, name, val, len);
+	rc = smc_clcsock_begin_call(&smc->clcsock);
+	if (rc)
+		return rc;
+	rc = ops->getsockopt(csock, level, name, val, len);
+	smc_clcsock_end_call(&smc->clcsock);
+	return rc;
 }
 
 /* ---- ioctl ------------------------------------------------------------------- */

@@ -12,10 +12,14 @@
 #define SOL_SMC	286
 #endif
 
+/* Bytes: the longest value that smc_sockopt_copy() copies; fits that of TCP_AO_ADD_KEY. */
+#define SMC_SOCKOPT_COPY	320
+
+bool smc_sockopt_copy(int level, int name, void *copy, sockptr_t *val, unsigned int len);
 bool smc_sockopt_excludes_smc(int level, int name, sockptr_t val, unsigned int len);
 bool smc_sockopt_has_excluded_smc(struct smc_sock *smc);
 int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int name,
-		    sockptr_t val, unsigned int len);
+		    sockptr_t val, unsigned int len, bool copied);
 int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 		    int __user *len);
 int smc_sockopt_set_rcvlowat(struct sock *sk, int val);

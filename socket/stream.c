@@ -18,7 +18,9 @@
 #include <smc/conn/tx.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
+#include <smc/tcp/orphan.h>
 #include "cmsg.h"
+#include "fallback.h"
 #include "keepalive.h"
 #include "stream.h"
 
@@ -32,6 +34,9 @@
  * message with the abort flag; as on TCP, data sent before a reset is delivered.
  */
 #define RESET_GRACE		(HZ / 5)
+
+/* Poll for the lock of the clcsock, which a call of the program holds. */
+#define RESET_AGAIN		(HZ / 10)
 
 /* Flush corked data after 200 ms, like TCP. */
 #define CORK_TIME		(HZ / 5)
@@ -200,14 +205,9 @@ void smc_stream_trace(const struct sock *sk, struct smc_conn *conn, size_t len, 
 
 /* ---- upcalls of the connection ----------------------------------------------- */
 
-static void stream_hold(void *owner)
+static void stream_get(struct smc_sock *smc)
 {
-	sock_hold(smc_sock_sk(owner));
-}
-
-static void stream_put(void *owner)
-{
-	sock_put(smc_sock_sk(owner));
+	sock_hold(smc_sock_sk(smc));
 }
 
 /* sk_write_space of a socket in SMC mode. Under RCU, since sk_socket may go at any time. */
@@ -256,10 +256,21 @@ static void stream_skip_urgent(struct smc_sock *smc)
 	smc_conn_put(conn);
 }
 
-/* smc_conn_events.notify: signal and wake. Any context; the bits are hints. */
-static void stream_notify(void *owner, unsigned int bits)
+/*
+ * Let the work reset the clcsock. A socket that closes drops its connection under the lock and then
+ * cancels the work.
+ */
+static void stream_queue_reset(struct smc_sock *smc)
 {
-	struct smc_sock *smc = owner;
+	spin_lock_bh(&smc->state_lock);
+	if (smc->conn)
+		mod_delayed_work(stream_wq, &smc->clcsock_work, 0);
+	spin_unlock_bh(&smc->state_lock);
+}
+
+/* smc_conn_events.notify: signal and wake. Any context; the bits are hints. */
+static void stream_notify(struct smc_sock *smc, unsigned int bits)
+{
 	struct sock *sk = smc_sock_sk(smc);
 
 	rcu_read_lock();
@@ -267,6 +278,8 @@ static void stream_notify(void *owner, unsigned int bits)
 		stream_send_sigurg(sk);
 	if (bits & SMC_CONN_URGENT_BYTE)
 		stream_skip_urgent(smc);
+	if (bits & SMC_CONN_BROKEN)
+		stream_queue_reset(smc);
 	if (bits & SMC_CONN_CHANGED) {
 		smc_stream_sync(smc);
 		/* order as in TCP: io_uring acts on the first wake-up; only an error has a mask */
@@ -293,19 +306,20 @@ static void stream_notify(void *owner, unsigned int bits)
 	if (bits & SMC_CONN_WRITABLE)
 		sk->sk_write_space(sk);
 	rcu_read_unlock();
+	sock_put(sk);
 }
 
 static const struct smc_conn_events stream_events = {
-	.hold	= stream_hold,
-	.put	= stream_put,
+	.get	= stream_get,
 	.notify	= stream_notify,
 };
 
 /* ---- events of the clcsock --------------------------------------------------- */
 
 /*
- * Handle an error of the clcsock (RFC 7609 4.8.2). A reset by the peer, after RESET_GRACE, and
- * SOCK_DESTROY on this host abort the connection. A FIN is ignored, since it may overtake data in
+ * Reset the clcsock after a bad end of the connection, so that the peer learns of it even without
+ * RDMA. Or handle an error of the clcsock (RFC 7609 4.8.2): a reset by the peer, after RESET_GRACE,
+ * and SOCK_DESTROY on this host abort the connection. A FIN is ignored, as it may overtake data in
  * the fabric. A time-out does not prove that the link is dead, but SO_KEEPALIVE wants to find out
  * whether the peer is alive: test the link.
  */
@@ -317,10 +331,14 @@ static void stream_clcsock_work(struct work_struct *work)
 
 	if (!conn)
 		return;
-	if (err == ECONNRESET || err == ECONNABORTED)
+	if (smc_conn_is_broken(conn)) {
+		if (!smc_clcsock_reset(&smc->clcsock))
+			queue_delayed_work(stream_wq, &smc->clcsock_work, RESET_AGAIN);
+	} else if (err == ECONNRESET || err == ECONNABORTED) {
 		smc_conn_abort(conn, err);
-	else
+	} else {
 		smc_test_link_probe_lgr(conn->lgr);
+	}
 	smc_conn_put(conn);
 }
 
@@ -405,6 +423,8 @@ void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 	smc_stream_sync(smc);
 	if (smc_clcsock_hook(&smc->clcsock, &stream_clcsock_events, smc))
 		stream_clcsock_changed(smc);
+	if (smc_conn_is_broken(conn))
+		stream_queue_reset(smc);
 	smc_keepalive_options_changed(smc);
 	smc_cmsg_options_changed(smc);
 }
@@ -477,8 +497,8 @@ __poll_t smc_stream_poll(struct smc_sock *smc)
  * @smc: socket in SMC mode
  * @how: SHUT_*, valid
  *
- * Takes the socket lock. SHUT_WR sends the "sending done" flag after the last byte (RFC 7609
- * 4.8.1).
+ * Takes the socket lock. SHUT_WR sends the "sending done" flag after the last byte; SHUT_RDWR
+ * closes the connection if nothing is unread (RFC 7609 4.8.1).
  *
  * Return: 0 or -ENOTCONN.
  */
@@ -493,10 +513,8 @@ int smc_stream_shutdown(struct smc_sock *smc, int how)
 	if (inet_sk_state_load(sk) == TCP_CLOSE)
 		rc = -ENOTCONN;
 	smc_sock_add_shutdown(smc, bits);
-	if (smc->conn && bits & SEND_SHUTDOWN) {
-		smc_tx_push(smc->conn, false);
-		smc_conn_shutdown(smc->conn);
-	}
+	if (smc->conn)
+		smc_conn_shutdown(smc->conn, bits);
 	smc_stream_sync(smc);
 	sk->sk_state_change(sk);
 	release_sock(sk);
@@ -529,14 +547,15 @@ static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
 
 	if (!conn)
 		return NULL;
+	smc_conn_detach(conn);
+	/* first: a notification in progress queues no work without a connection */
+	spin_lock_bh(&smc->state_lock);
+	smc->conn = NULL;
+	spin_unlock_bh(&smc->state_lock);
 	smc_clcsock_unhook(&smc->clcsock);
 	cancel_delayed_work_sync(&smc->clcsock_work);
 	cancel_delayed_work_sync(&smc->cork_work);
 	smc_keepalive_stop(smc);
-	smc_conn_detach(conn);
-	spin_lock_bh(&smc->state_lock);
-	smc->conn = NULL;
-	spin_unlock_bh(&smc->state_lock);
 	return conn;
 }
 
@@ -547,14 +566,17 @@ static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
  * @wait: wait for the time of SO_LINGER
  *
  * Unread data and SO_LINGER with time 0 cause an abort too. Without an abort, queued bytes are sent
- * in the background for at most LINGER_BACKGROUND. Process context, no lock held.
+ * in the background for at most LINGER_BACKGROUND. The connection takes over the clcsock and ends
+ * it when it has ended itself. Process context, no lock held.
  *
- * Return: true if the connection was aborted: the caller resets the clcsock too.
+ * Return: how the caller ends the clcsock if the socket still has it, since there was no connection
+ * or no memory: true: by RST.
  */
 bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn = smc->conn;
+	struct smc_orphan *orphan;
 
 	if (!conn)
 		return abort;
@@ -569,7 +591,12 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 			stream_linger(sk, conn);
 	}
 	stream_detach_conn(smc);
-	smc_conn_close(conn, abort, LINGER_BACKGROUND);
+	smc_fallback_detach(smc);
+	orphan = smc_orphan_create(&smc->clcsock);
+	/* without memory the caller closes the clcsock, but the time of SO_LINGER is over */
+	if (!orphan)
+		sock_reset_flag(smc->clcsock.sock->sk, SOCK_LINGER);
+	smc_conn_close(conn, abort, LINGER_BACKGROUND, orphan);
 	smc_conn_put(conn);
 	return abort;
 }
@@ -588,7 +615,7 @@ void smc_stream_disconnect(struct smc_sock *smc)
 
 	sock_owned_by_me(sk);
 	if (conn) {
-		smc_conn_close(conn, true, 0);
+		smc_conn_close(conn, true, 0, NULL);
 		smc_conn_put(conn);
 	}
 	spin_lock_bh(&smc->state_lock);
@@ -598,6 +625,8 @@ void smc_stream_disconnect(struct smc_sock *smc)
 	/* pairs with smc_sock_mode() */
 	smp_store_release(&smc->mode, SMC_MODE_UNDECIDED);
 	spin_unlock_bh(&smc->state_lock);
+	/* those that the program has set, for the next connection */
+	smc_sock_show_bufsizes(smc);
 	sk->sk_error_report(sk);
 }
 

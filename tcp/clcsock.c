@@ -11,6 +11,8 @@
 #include <linux/kernel.h>
 #include <linux/memcontrol.h>
 #include <linux/module.h>
+#include <linux/tcp.h>
+#include <linux/wait_bit.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -209,21 +211,226 @@ int smc_clcsock_set_rcvlowat(struct smc_clcsock *c, int val)
 }
 
 /**
- * smc_clcsock_send_ack() - send a TCP ACK without data
+ * smc_clcsock_set_cork() - set TCP_CORK of the application's data
  * @c: clcsock
+ * @on: value of the option
  *
- * No data flows over TCP while the connection uses RDMA, so a periodic ACK keeps the connection's
- * state alive in firewalls and NATs. The peer does not answer it. Process context, takes the
- * socket lock.
+ * Does not apply to CLC messages: during a handshake the value takes effect in
+ * smc_clcsock_restore_cork(). The caller serialises calls. Process context, takes the socket lock.
  */
-void smc_clcsock_send_ack(struct smc_clcsock *c)
+void smc_clcsock_set_cork(struct smc_clcsock *c, bool on)
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock_nested(sk, SINGLE_DEPTH_NESTING);
+	c->cork = on;
+	if (on && !c->uncorked)
+		tcp_sk(sk)->nonagle |= TCP_NAGLE_CORK;
+	release_sock(sk);
+	/* last: the end of a handshake must not cork it again. Sends what was held back */
+	if (!on)
+		tcp_sock_set_cork(sk, false);
+}
+
+/**
+ * smc_clcsock_park_cork() - let CLC messages leave at once in spite of TCP_CORK
+ * @c: connected clcsock, at the start of its handshake
+ *
+ * Otherwise TCP would hold back each message for 200 ms. Until smc_clcsock_restore_cork().
+ * Process context, takes the socket lock.
+ */
+void smc_clcsock_park_cork(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+	bool corked;
+
+	lock_sock(sk);
+	c->uncorked = true;
+	corked = tcp_sk(sk)->nonagle & TCP_NAGLE_CORK;
+	release_sock(sk);
+	if (corked)
+		tcp_sock_set_cork(sk, false);
+}
+
+/**
+ * smc_clcsock_restore_cork() - apply the application's TCP_CORK again
+ * @c: clcsock after smc_clcsock_park_cork(); its last CLC message was sent
+ *
+ * Process context, takes the socket lock.
+ */
+void smc_clcsock_restore_cork(struct smc_clcsock *c)
 {
 	struct sock *sk = c->sock->sk;
 
 	lock_sock(sk);
-	if (sk->sk_state == TCP_ESTABLISHED)
-		smc_compat_tcp_send_ack(sk);
+	c->uncorked = false;
+	if (c->cork)
+		tcp_sk(sk)->nonagle |= TCP_NAGLE_CORK;
 	release_sock(sk);
+}
+
+/**
+ * smc_clcsock_try_send_ack() - send a TCP ACK without data, unless the socket is in use
+ * @c: clcsock
+ *
+ * No data flows over TCP while the connection uses RDMA, so a periodic ACK keeps the connection's
+ * state alive in firewalls and NATs. The peer does not answer it. Process context. As TCP's own
+ * timers do, tries the socket lock only: its holder may sleep on memory of the program.
+ *
+ * Return: false if the socket was locked, and no ACK was sent.
+ */
+bool smc_clcsock_try_send_ack(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+	bool owned;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	owned = sock_owned_by_user(sk);
+	if (!owned && sk->sk_state == TCP_ESTABLISHED)
+		smc_compat_tcp_send_ack(sk);
+	spin_unlock_bh(&sk->sk_lock.slock);
+	return !owned;
+}
+
+/* ---- calls of the program, and works ----------------------------------------- */
+
+/*
+ * A call may sleep as long as the program likes while it holds the lock of the TCP socket: it reads
+ * or writes memory of the program, and a page of it may never arrive (userfaultfd, FUSE). A work
+ * that waited for this lock would keep a thread of a work queue that serves all users. So a work
+ * begins only while no such call is in progress; otherwise the end of the call queues it again. A
+ * call that comes while the work is at it waits.
+ *
+ * Whoever else takes the lock holds it for a moment. In TCP mode, which is final, no work takes it,
+ * and calls need not be counted.
+ */
+
+/**
+ * smc_clcsock_init_users() - initialise the counts of a new clcsock
+ * @c: clcsock, zeroed
+ */
+void smc_clcsock_init_users(struct smc_clcsock *c)
+{
+	spin_lock_init(&c->users.lock);
+}
+
+/* Count a call, unless a work is at it. */
+static bool clcsock_try_call(struct smc_clcsock_users *u)
+{
+	bool free;
+
+	spin_lock_bh(&u->lock);
+	free = !u->working;
+	u->calls += free;
+	spin_unlock_bh(&u->lock);
+	return free;
+}
+
+/**
+ * smc_clcsock_begin_call() - begin a call that may sleep with the TCP socket locked
+ * @c: clcsock of a socket in any mode but TCP
+ *
+ * Process context, before any socket lock. Waits for the end of a work: at a listener a moment,
+ * during connect() until the handshake has ended, which has deadlines.
+ *
+ * Return: 0, the caller calls smc_clcsock_end_call(); or -ERESTARTSYS for a fatal signal.
+ */
+int smc_clcsock_begin_call(struct smc_clcsock *c)
+{
+	return wait_var_event_killable(&c->users.working, clcsock_try_call(&c->users));
+}
+
+/* Queue a refused work, now that the last call or the other work has ended. */
+static void clcsock_retry_work(struct smc_clcsock_users *u)
+{
+	lockdep_assert_held(&u->lock);
+	if (!u->wanted)
+		return;
+	u->wanted = false;
+	if (u->retry)
+		u->retry(u->arg);
+}
+
+/**
+ * smc_clcsock_end_call() - end a call after smc_clcsock_begin_call()
+ * @c: clcsock
+ *
+ * Queues the work that it has kept from running.
+ */
+void smc_clcsock_end_call(struct smc_clcsock *c)
+{
+	struct smc_clcsock_users *u = &c->users;
+
+	spin_lock_bh(&u->lock);
+	if (!--u->calls)
+		clcsock_retry_work(u);
+	spin_unlock_bh(&u->lock);
+}
+
+/**
+ * smc_clcsock_allow_work() - let works begin
+ * @c: clcsock
+ * @retry: queues the work again after it was refused; any context, under a spinlock
+ * @arg: for @retry
+ */
+void smc_clcsock_allow_work(struct smc_clcsock *c, void (*retry)(void *arg), void *arg)
+{
+	spin_lock_bh(&c->users.lock);
+	c->users.retry = retry;
+	c->users.arg = arg;
+	spin_unlock_bh(&c->users.lock);
+}
+
+/**
+ * smc_clcsock_forbid_work() - let no further work begin
+ * @c: clcsock
+ *
+ * After return @retry of smc_clcsock_allow_work() does not run and will not. A work that has begun
+ * continues.
+ */
+void smc_clcsock_forbid_work(struct smc_clcsock *c)
+{
+	spin_lock_bh(&c->users.lock);
+	c->users.retry = NULL;
+	c->users.wanted = false;
+	spin_unlock_bh(&c->users.lock);
+}
+
+/**
+ * smc_clcsock_begin_work() - begin a work that takes the lock of the TCP socket
+ * @c: clcsock
+ *
+ * Any context. Does not wait.
+ *
+ * Return: true, the caller calls smc_clcsock_end_work(); false: a call of the program or another
+ * work is at it, and its end queues the work again, or works are forbidden.
+ */
+bool smc_clcsock_begin_work(struct smc_clcsock *c)
+{
+	struct smc_clcsock_users *u = &c->users;
+	bool begun;
+
+	spin_lock_bh(&u->lock);
+	begun = u->retry && !u->calls && !u->working;
+	u->working |= begun;
+	u->wanted = u->retry && !begun;
+	spin_unlock_bh(&u->lock);
+	return begun;
+}
+
+/**
+ * smc_clcsock_end_work() - end a work after smc_clcsock_begin_work()
+ * @c: clcsock
+ */
+void smc_clcsock_end_work(struct smc_clcsock *c)
+{
+	spin_lock_bh(&c->users.lock);
+	c->users.working = false;
+	clcsock_retry_work(&c->users);
+	spin_unlock_bh(&c->users.lock);
+	/* a caller enters the wait queue, then reads @working */
+	smp_mb();
+	wake_up_var(&c->users.working);
 }
 
 /* ---- creation and release ---------------------------------------------------- */
@@ -237,6 +444,42 @@ static void clcsock_pin_net(struct sock *sk, struct net *net)
 	sk->sk_net_refcnt = 1;
 	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
 	sock_inuse_add(net, 1);
+#endif
+}
+
+/**
+ * smc_clcsock_pin_net() - let the TCP socket hold its namespace again
+ * @c: clcsock after smc_clcsock_hand_over(), in a namespace that is not freed yet
+ *
+ * Process context.
+ *
+ * Return: false if the namespace is ending.
+ */
+bool smc_clcsock_pin_net(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+	struct net *net = maybe_get_net(sock_net(sk));
+
+	if (!net)
+		return false;
+	clcsock_pin_net(sk, net);
+	put_net(net);
+	return true;
+}
+
+/* Undo clcsock_pin_net(): the TCP socket has to be reset before its namespace ends. */
+static void clcsock_unpin_net(struct sock *sk)
+{
+	struct net *net = sock_net(sk);
+
+#ifdef SMC_HAVE_SK_NET_REFCNT_UPGRADE
+	net_passive_inc(net);
+#endif
+	sock_inuse_add(net, -1);
+	sk->sk_net_refcnt = 0;
+	put_net_track(net, &sk->ns_tracker);
+#ifdef SMC_HAVE_SK_NET_REFCNT_UPGRADE
+	__netns_tracker_alloc(net, &sk->ns_tracker, false, GFP_KERNEL);
 #endif
 }
 
@@ -256,7 +499,7 @@ int smc_clcsock_create(struct smc_clcsock *c, struct net *net, int family, int k
 {
 	int rc;
 
-	rc = smc_fault_rc(CARRIER, -ENOBUFS,
+	rc = smc_fault_rc(CLCSOCK, -ENOBUFS,
 			  __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &c->sock, kern));
 	if (rc) {
 		c->sock = NULL;
@@ -281,7 +524,7 @@ int smc_clcsock_create_child(struct smc_clcsock *child, const struct smc_clcsock
 {
 	int rc;
 
-	rc = smc_fault_rc(CARRIER_CHILD, -ENOMEM,
+	rc = smc_fault_rc(CLCSOCK_CHILD, -ENOMEM,
 			  sock_create_lite(listener->sock->sk->sk_family, SOCK_STREAM, IPPROTO_TCP,
 					   &child->sock));
 	if (rc) {
@@ -330,21 +573,25 @@ static void clcsock_charge_child(struct sock *sk, const struct sock *parent)
 
 /**
  * smc_clcsock_accept() - accept one child of a listening clcsock
- * @c: listening clcsock
+ * @c: listening clcsock; the caller is the work of smc_clcsock_allow_work()
  * @child: clcsock without a TCP socket; receives the child
  *
  * The child is not hooked, and charged to the cgroup of the listener. Process context, does not
  * block. The caller closes the child by smc_clcsock_release().
  *
- * Return: 0, -EAGAIN when no child is queued, or another -errno.
+ * Return: 0; -EAGAIN when no child is queued; -EBUSY after which the work will be queued again, see
+ * smc_clcsock_begin_work(); or another -errno.
  */
 int smc_clcsock_accept(struct smc_clcsock *c, struct smc_clcsock *child)
 {
 	struct sock *sk;
 	int rc;
 
-	rc = smc_fault_rc(CARRIER_ACCEPT, -ENOMEM,
+	if (!smc_clcsock_begin_work(c))
+		return -EBUSY;
+	rc = smc_fault_rc(CLCSOCK_ACCEPT, -ENOMEM,
 			  kernel_accept(c->sock, &child->sock, O_NONBLOCK));
+	smc_clcsock_end_work(c);
 	if (rc) {
 		child->sock = NULL;
 		return rc;
@@ -354,6 +601,7 @@ int smc_clcsock_accept(struct smc_clcsock *c, struct smc_clcsock *child)
 	write_lock_bh(&sk->sk_callback_lock);
 	clcsock_restore_callbacks(sk, &clcsock_tcp_callbacks);
 	write_unlock_bh(&sk->sk_callback_lock);
+	child->cork = tcp_sk(sk)->nonagle & TCP_NAGLE_CORK;
 	clcsock_charge_child(sk, c->sock->sk);
 	smc_option_inherit(&child->option, sk, &c->option);
 	return 0;
@@ -383,6 +631,64 @@ void smc_clcsock_release(struct smc_clcsock *c, bool reset)
 	}
 	c->sock = NULL;
 	sock_release(sock);
+}
+
+/**
+ * smc_clcsock_hand_over() - move the TCP socket of a closed socket to another owner
+ * @from: clcsock with a TCP socket; without one afterwards
+ * @to: zeroed; receives the TCP socket
+ *
+ * Callbacks, wait queue and file become TCP's own; SO_LINGER is off, since the application does not
+ * wait any more. The TCP socket does not hold its namespace: the caller ends it by
+ * smc_clcsock_release() with RST before the namespace ends, or calls smc_clcsock_pin_net(). Process
+ * context.
+ */
+void smc_clcsock_hand_over(struct smc_clcsock *from, struct smc_clcsock *to)
+{
+	struct sock *sk = from->sock->sk;
+
+	smc_clcsock_unhook(from);
+	smc_clcsock_unshare_wq(from);
+	smc_option_withdraw(&from->option, sk);
+	sock_reset_flag(sk, SOCK_LINGER);
+	to->sock = from->sock;
+	from->sock = NULL;
+	clcsock_unpin_net(sk);
+}
+
+/**
+ * smc_clcsock_reset() - send RST and close the TCP connection, if its lock is free
+ * @c: clcsock in use
+ *
+ * Leaves the TCP socket as a RST of the peer would: closed, with its addresses and its options.
+ * Does not wait for the socket lock: a program that holds it in a call would stop a work queue that
+ * is shared by all. Any context.
+ *
+ * Return: false if the socket lock is taken: try again later.
+ */
+bool smc_clcsock_reset(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+	struct inet_sock *inet = inet_sk(sk);
+	unsigned int locks;
+	__be16 dport;
+	bool ok;
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	ok = !sock_owned_by_user(sk);
+	if (ok && sk->sk_state != TCP_CLOSE) {
+		/* tcp_abort() takes the lock; disconnect() does not, but forgets the addresses */
+		locks = sk->sk_userlocks;
+		dport = inet->inet_dport;
+		sk->sk_userlocks |= SOCK_BINDADDR_LOCK;
+		sk->sk_prot->disconnect(sk, 0);
+		sk->sk_userlocks = locks;
+		inet->inet_dport = dport;
+	}
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	return ok;
 }
 
 /**
@@ -456,6 +762,19 @@ int smc_clcsock_reconnect(struct smc_clcsock *c)
 
 /* ---- shared with the application's socket ------------------------------------ */
 
+/*
+ * Tools find the process of a connection by the inode number that the kernel shows for its TCP
+ * socket. Socket inodes are not hashed, so two may have the same number.
+ */
+static void clcsock_share_ino(struct socket *sock, struct socket *app)
+{
+	SOCK_INODE(sock)->i_ino = SOCK_INODE(app)->i_ino;
+#ifdef SMC_HAVE_SK_INO
+	/* the kernel's copy of the number, set when the inode was attached */
+	WRITE_ONCE(sock->sk->sk_ino, SOCK_INODE(app)->i_ino);
+#endif
+}
+
 /**
  * smc_clcsock_share_wq() - let the clcsock use the application's wait queue, inode number and file
  * @c: clcsock; no task may sleep on its wait queue
@@ -472,8 +791,7 @@ void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app)
 	rcu_assign_pointer(sk->sk_wq, &app->wq);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	/* tools find the process by the inode number; socket inodes are not hashed */
-	SOCK_INODE(c->sock)->i_ino = SOCK_INODE(app)->i_ino;
+	clcsock_share_ino(c->sock, app);
 	if (app->file)
 		smc_clcsock_set_file(c, app->file);
 }
@@ -550,6 +868,17 @@ void smc_clcsock_peer_addr(const struct smc_clcsock *c, struct in6_addr *peer)
 }
 
 /**
+ * smc_clcsock_peer_port() - return the peer's TCP port
+ * @c: connecting or connected clcsock
+ *
+ * Return: the port in host byte order.
+ */
+u16 smc_clcsock_peer_port(const struct smc_clcsock *c)
+{
+	return ntohs(inet_sk(c->sock->sk)->inet_dport);
+}
+
+/**
  * smc_clcsock_is_readable() - check whether a read would return without waiting
  * @c: clcsock
  *
@@ -580,7 +909,7 @@ int __init smc_clcsock_init(void)
 	struct socket *sock;
 	int rc;
 
-	rc = smc_fault_rc(CARRIER_LEARN, -ENOBUFS,
+	rc = smc_fault_rc(CLCSOCK_LEARN, -ENOBUFS,
 			  sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &sock));
 	if (rc)
 		return rc;

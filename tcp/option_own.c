@@ -187,8 +187,13 @@ static spinlock_t *option_syn_lock(const struct request_sock *req)
 
 static struct sock *option_syn_recv_sock(const struct sock *sk, struct sk_buff *skb,
 					 struct request_sock *req, struct dst_entry *dst,
-					 struct request_sock *req_unhash, bool *own_req,
+					 struct request_sock *req_unhash,
+#ifdef SMC_HAVE_OPT_CHILD_INIT
+					 bool *own_req,
 					 void (*init)(struct sock *newsk, const struct sock *sk))
+#else
+					 bool *own_req)
+#endif
 {
 	const struct inet_connection_sock_af_ops *orig =
 		option_ops_original(READ_ONCE(inet_csk(sk)->icsk_af_ops));
@@ -196,7 +201,11 @@ static struct sock *option_syn_recv_sock(const struct sock *sk, struct sk_buff *
 	struct sock *child;
 
 	spin_lock_bh(lock);
+#ifdef SMC_HAVE_OPT_CHILD_INIT
 	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash, own_req, init);
+#else
+	child = orig->syn_recv_sock(sk, skb, req, dst, req_unhash, own_req);
+#endif
 	spin_unlock_bh(lock);
 	/* the child is returned locked, with a copy of its listener's icsk_af_ops */
 	if (child)

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -242,6 +244,143 @@ static void connect_taken_back(struct api_env *e)
 	check_connects(e, fd);
 }
 
+/* ---- while another thread sleeps in connect() ---- */
+
+enum sleeper_call { IN_CONNECT, IN_SEND, IN_RECV };
+
+struct sleeper {
+	enum sleeper_call call;
+	int fd;
+	struct tl_addr to;
+	int err;
+};
+
+static void *sleeper_run(void *arg)
+{
+	struct sleeper *s = arg;
+	ssize_t rc = -1;
+	char c = 0;
+
+	switch (s->call) {
+	case IN_CONNECT:
+		rc = connect(s->fd, &s->to.sa, s->to.len);
+		break;
+	case IN_SEND:
+		rc = send(s->fd, &c, 1, MSG_NOSIGNAL);
+		break;
+	case IN_RECV:
+		rc = recv(s->fd, &c, 1, 0);
+		break;
+	}
+	s->err = rc < 0 ? errno : 0;
+	return NULL;
+}
+
+/* This thread alone runs on the processor of the process; @on false: ends that. */
+static void run_alone(bool on)
+{
+	struct sched_param prio = { .sched_priority = on ? 1 : 0 };
+
+	T_OK(sched_setscheduler(0, on ? SCHED_FIFO : SCHED_OTHER, &prio));
+}
+
+/* One processor for all threads: a sleeper that was woken waits until this thread sleeps. */
+static void use_one_processor(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(T_OK(sched_getcpu()), &one);
+	T_OK(sched_setaffinity(0, sizeof(one), &one));
+}
+
+/* Start a thread that sleeps until the socket has connected to @hole, which never happens. */
+static pthread_t sleeper_start(struct api_env *e, struct sleeper *s, enum sleeper_call call,
+			       const struct tl_addr *hole)
+{
+	struct tl_addr mine = { .len = sizeof(mine.ss) };
+	pthread_t thread;
+
+	s->call = call;
+	s->to = *hole;
+	s->fd = new_socket(e, 0);
+	if (call != IN_CONNECT) {
+		T_OK(tl_set_nonblock(s->fd, true));
+		T_ERR(connect(s->fd, &hole->sa, hole->len), EINPROGRESS);
+		T_OK(tl_set_nonblock(s->fd, false));
+	}
+	T_EQ(pthread_create(&thread, NULL, sleeper_run, s), 0);
+	/* on one processor it sleeps by then */
+	tl_sleep_ms(API_QUIET_MS);
+	T_OK(getsockname(s->fd, &mine.sa, &mine.len));
+	T_TRUE(tl_addr_port(&mine) != 0);
+	return thread;
+}
+
+/* A sleeper leaves the socket alone that listens when it wakes. */
+static void sleeper_then_listens(struct api_env *e)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct tl_addr hole, at, name;
+	struct sleeper s;
+	pthread_t thread;
+	int fd, rfd;
+
+	use_one_processor();
+	T_OK(r_blackhole(e, &hole));
+	for (enum sleeper_call call = IN_CONNECT; call <= IN_RECV; call++) {
+		thread = sleeper_start(e, &s, call, &hole);
+		run_alone(true);
+		T_OK(connect(s.fd, &none, sizeof(none)));
+		T_OK(listen(s.fd, 4));
+		run_alone(false);
+		T_EQ(pthread_join(thread, NULL), 0);
+		/* the error of the attempt, which only connect(), and so never listen(), clears */
+		T_EQ(s.err, call == IN_SEND ? ECONNRESET : EPIPE);
+		name.len = sizeof(name.ss);
+		T_OK(getsockname(s.fd, &name.sa, &name.len));
+		at = e->local;
+		tl_addr_set_port(&at, tl_addr_port(&name));
+		rfd = T_OK(r_socket(e, e->peer));
+		T_OK(r_connect(e, rfd, &at));
+		fd = T_OK(accept(s.fd, NULL, NULL));
+		api_roundtrip(e, fd, rfd, SEED);
+		T_OK(close(s.fd));
+	}
+}
+
+/* A sleeper does not take another connection for the one that it began with. */
+static void sleeper_then_connects(struct api_env *e)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct tl_addr hole, at = e->remote;
+	int lfd = T_OK(r_listen_at(e, e->peer, &at, 4)), rfd;
+	struct sleeper s;
+	pthread_t thread;
+
+	use_one_processor();
+	T_OK(r_blackhole(e, &hole));
+	for (enum sleeper_call call = IN_CONNECT; call <= IN_RECV; call++) {
+		thread = sleeper_start(e, &s, call, &hole);
+		run_alone(true);
+		T_OK(connect(s.fd, &none, sizeof(none)));
+		T_OK(tl_set_nonblock(s.fd, true));
+		T_ERR(connect(s.fd, &at.sa, at.len), EINPROGRESS);
+		run_alone(false);
+		T_EQ(pthread_join(thread, NULL), 0);
+		T_EQ(s.err, EPIPE);
+		T_EQ(api_poll(s.fd, POLLOUT, API_PATIENCE_MS), POLLOUT);
+		T_EQ(api_so_error(s.fd), 0);
+		T_OK(connect(s.fd, &at.sa, at.len));
+		T_OK(tl_set_nonblock(s.fd, false));
+		rfd = T_OK(r_accept(e, lfd));
+		api_check_mode(e, s.fd);
+		/* nothing of the other thread is in the stream */
+		api_roundtrip(e, s.fd, rfd, SEED);
+		T_OK(close(s.fd));
+	}
+}
+
 /* A shutdown() before connect() fails but still takes effect: no CLC handshake is possible. */
 static void shutdown_early(struct api_env *e)
 {
@@ -301,14 +440,10 @@ static void corked_at_close(struct api_env *e)
 	T_EQ(send(fd, &c, 1, MSG_NOSIGNAL), 1);
 	T_OK(r_close(e, rfd));
 	T_EQ(api_poll(fd, POLLIN | POLLRDHUP, API_PATIENCE_MS) & POLLRDHUP, POLLRDHUP);
-	if (api_over_rdma(e, fd)) {
-		/* over RDMA the sender sees at once that the peer will not read the byte */
-		T_ERR(recv(fd, &c, 1, 0), EPIPE);
-	} else {
-		T_EQ(recv(fd, &c, 1, 0), 0);
-		T_OK(setsockopt(fd, SOL_TCP, TCP_CORK, &off, sizeof(off)));
-		T_EQ(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR, POLLERR);
-	}
+	T_EQ(recv(fd, &c, 1, 0), 0);
+	/* over RDMA the sender sees before that the peer will not read the byte */
+	T_OK(setsockopt(fd, SOL_TCP, TCP_CORK, &off, sizeof(off)));
+	T_EQ(api_poll(fd, 0, API_PATIENCE_MS) & POLLERR, POLLERR);
 	T_ERR(send(fd, &c, 1, MSG_NOSIGNAL), EPIPE);
 	T_EQ(recv(fd, &c, 1, 0), 0);
 }
@@ -355,6 +490,8 @@ static const struct api_case cases[] = {
 	{ "connect_elsewhere",	connect_elsewhere,	0 },
 	{ "connect_after_end",	connect_after_end,	0 },
 	{ "connect_taken_back",	connect_taken_back,	0 },
+	{ "sleeper_then_listens", sleeper_then_listens, 0 },
+	{ "sleeper_then_connects", sleeper_then_connects, 0 },
 	{ "shutdown_early",	shutdown_early,		0 },
 	{ "shutdown_crossing",	shutdown_crossing,	API_F_ROLES },
 	{ "corked_at_close",	corked_at_close,	API_F_ROLES },

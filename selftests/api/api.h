@@ -83,7 +83,7 @@ extern const struct api_group api_urgent_group;
 extern const struct api_group api_sockopt_group;
 extern const struct api_group api_info_group;
 extern const struct api_group api_calls_group;
-extern const struct api_group api_zcopy_group;
+extern const struct api_group api_zerocopy_group;
 extern const struct api_group api_lend_group;
 extern const struct api_group api_errno_group;
 extern const struct api_group api_cmsg_group;

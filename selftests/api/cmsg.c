@@ -132,7 +132,7 @@ static void await_bytes(int fd, int want)
 	T_EQ(n, want);
 }
 
-/* Each layout. Bytes read long after they arrived have the time of their arrival. */
+/* In each layout, bytes have the time of their arrival, not of the later read. */
 static void stamp_kinds(struct api_env *e)
 {
 	u64 before, after, is;
@@ -158,7 +158,7 @@ static void stamp_kinds(struct api_env *e)
 		T_TRUE(is >= before / k->unit * k->unit);
 		T_TRUE(is <= after);
 		T_EQ(stamp_ns(&p, k), is);
-		/* no room for the control message: the bytes come all the same */
+		/* no room for the control message: the bytes are still received */
 		T_EQ(r_send(e, rfd, SEED, 300, 100), 100);
 		c = msg_receive(fd, 300, 100, MSG_WAITALL, CMSG_LEN(0) + 4);
 		T_EQ(c.rc, 100);
@@ -195,7 +195,7 @@ static void stamp_early(struct api_env *e)
 	T_EQ(c.n, 0);
 }
 
-/* The socket does not exist before accept(), but its bytes arrive. */
+/* Bytes that arrive before accept() have the time of their arrival, not of accept(). */
 static void stamp_unaccepted(struct api_env *e)
 {
 	struct tl_addr at;

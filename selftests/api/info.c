@@ -74,7 +74,7 @@ static void info_fresh(struct api_env *e)
 	T_EQ(i.tcpi_state, ESTABLISHED);
 	T_EQ(i.tcpi_bytes_sent, 0);
 	T_EQ(i.tcpi_bytes_received, 0);
-	/* a SYN takes a sequence number */
+	/* TCP counts the SYN, which takes a sequence number */
 	T_TRUE(i.tcpi_bytes_acked <= 1);
 	T_EQ(i.tcpi_data_segs_out, 0);
 	T_EQ(i.tcpi_data_segs_in, 0);

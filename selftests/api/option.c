@@ -316,6 +316,17 @@ static int ring_size(int size)
 	return ring;
 }
 
+/* Later options, of any level, do not change what the sizes mean. */
+static void check_kept(int fd, int snd, int rcv)
+{
+	int one = 1;
+
+	T_OK(setsockopt(fd, SOL_TCP, TCP_NODELAY, &one, sizeof(one)));
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &one, sizeof(one)));
+	T_EQ(int_option(fd, SOL_SOCKET, SO_SNDBUF), snd);
+	T_EQ(int_option(fd, SOL_SOCKET, SO_RCVBUF), rcv);
+}
+
 /* Return the bytes in our buffer when the peer can send no more. */
 static int inq_settle(int fd)
 {
@@ -358,6 +369,7 @@ static void buffer_sizes(struct api_env *e)
 		snd = int_option(fd, SOL_SOCKET, SO_SNDBUF);
 		rcv = int_option(fd, SOL_SOCKET, SO_RCVBUF);
 		check_account(fd, snd, rcv);
+		check_kept(fd, snd, rcv);
 		sent[i] = api_fill(fd, SEED, 0);
 		if (api_over_rdma(e, fd)) {
 			T_EQ(snd, 2 * ring_size(sizes[i]));
@@ -435,6 +447,41 @@ static void rcvlowat_early(struct api_env *e)
 	api_recv(fd, SEED, 0, LOW);
 }
 
+/* The sizes belong to the socket: each of its connections has them, whatever it shows meanwhile. */
+static void buffer_sizes_again(struct api_env *e)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct tl_addr at = e->remote;
+	int lfd = T_OK(r_listen_at(e, e->peer, &at, 4));
+	int fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	int snd, rcv, rfd;
+
+	buffer_size = 20000;
+	set_buffers(fd);
+	for (int i = 0; i < 3; i++) {
+		T_EQ(int_option(fd, SOL_SOCKET, SO_SNDBUF), 2 * buffer_size);
+		T_EQ(int_option(fd, SOL_SOCKET, SO_RCVBUF), 2 * buffer_size);
+		T_OK(connect(fd, &at.sa, at.len));
+		rfd = T_OK(r_accept(e, lfd));
+		api_check_mode(e, fd);
+		snd = int_option(fd, SOL_SOCKET, SO_SNDBUF);
+		rcv = int_option(fd, SOL_SOCKET, SO_RCVBUF);
+		if (api_over_rdma(e, fd)) {
+			T_EQ(snd, 2 * ring_size(buffer_size));
+			T_EQ(rcv, 2 * ring_size(buffer_size));
+		}
+		/* the next connection gets a size that is set during this one */
+		if (i)
+			buffer_size = 60000;
+		if (i)
+			set_buffers(fd);
+		else
+			check_kept(fd, snd, rcv);
+		T_OK(connect(fd, &none, sizeof(none)));
+		T_OK(r_close(e, rfd));
+	}
+}
+
 static const struct api_case cases[] = {
 	{ "queue_lengths",	queue_lengths,	API_F_ROLES },
 	{ "cork_nodelay",	cork_nodelay,	API_F_ROLES },
@@ -447,6 +494,7 @@ static const struct api_case cases[] = {
 	{ "ulp_tls",		ulp_tls,	API_F_ROLES },
 	{ "reuseport",		reuseport,	0 },
 	{ "buffer_sizes",	buffer_sizes,	API_F_ROLES },
+	{ "buffer_sizes_again",	buffer_sizes_again,	0 },
 	{ "rcvlowat_early",	rcvlowat_early,	API_F_ROLES },
 };
 

@@ -18,7 +18,7 @@ static const struct api_group * const groups[] = {
 	&api_conn_group, &api_connect_group, &api_io_group, &api_poll_group,
 	&api_close_group, &api_process_group, &api_option_group, &api_urgent_group,
 	&api_sockopt_group, &api_info_group, &api_calls_group,
-	&api_errno_group, &api_cmsg_group, &api_zcopy_group, &api_lend_group,
+	&api_errno_group, &api_cmsg_group, &api_zerocopy_group, &api_lend_group,
 	&api_early_group, &api_again_group, &api_filter_group,
 	&api_tls_group,
 };

@@ -183,7 +183,7 @@ struct pair {
 	unsigned int found;
 };
 
-/* Is the option in @list? A list ends with an entry without states. */
+/* Check whether the option is in @list, which ends with an entry without states. */
 static bool option_listed(const struct option_name *list, int level, int name, unsigned int when)
 {
 	for (; list->when; list++)
@@ -333,7 +333,7 @@ static void compare_sets(const struct api_env *e, struct pair *p, int level, int
 			setsockopt(p->fd[i], level, name, before[i].val, before[i].len);
 }
 
-/* Does the kernel pass the call to the family? */
+/* Check whether the kernel passes the call to the family. */
 static bool family_answers(const struct api_env *e, int level, int name)
 {
 	if (!e->proto->smc)

@@ -163,7 +163,7 @@ void api_pair(struct api_env *e, int *fd, int *rfd)
 	api_check_mode(e, *fd);
 }
 
-/* Is this kernel older? Old kernels handle some calls without the family, or for TCP only. */
+/* Check for an older kernel, which handles some calls without the family, or for TCP only. */
 bool api_kernel_before(int major, int minor)
 {
 	struct utsname u;
@@ -175,7 +175,7 @@ bool api_kernel_before(int major, int minor)
 	return a < major || (a == major && b < minor);
 }
 
-/* Does the connection move its bytes by RDMA? */
+/* Check whether the connection moves its bytes by RDMA. */
 bool api_over_rdma(const struct api_env *e, int fd)
 {
 	struct tl_diag d;

@@ -120,6 +120,189 @@ static void timed_out_dead(void)
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
+/* ---- ends of the stream ---- */
+
+#define NO_TCP	0	/* no TCP connection; others: TCP_ESTABLISHED etc. */
+
+/* Return the state of the one TCP connection over @port in the namespace of @where. */
+static unsigned int tcp_state(enum ends_where where, unsigned int port)
+{
+	unsigned int from, to, state, found = NO_TCP;
+	char line[256];
+	FILE *f;
+
+	ends_enter(where);
+	f = fopen("/proc/thread-self/net/tcp", "r");
+	ends_enter(ENDS_CLIENT);
+	if (!f)
+		ends_die("/proc/net/tcp");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, " %*u: %*x:%x %*x:%x %x", &from, &to, &state) == 3 &&
+		    (from == port || to == port) && state != TCP_LISTEN)
+			found = state;
+	fclose(f);
+	return found;
+}
+
+static void lose(const char *sites)
+{
+	ends_put("/sys/module/smc/parameters", "fault", sites);
+}
+
+/* The stream has ended badly, and its peer gets no message of it: RST tells the peer, in @msec. */
+static void check_reset(const char *what, int fd, unsigned int msec)
+{
+	int err;
+
+	ends_check(ends_something(fd, 0, msec), "%s: an event in %u ms", what, msec);
+	err = ends_error(fd);
+	ends_check(err == ECONNRESET, "%s: %s", what, tl_errno_name(err));
+	lose("none");
+}
+
+/* One end gives up and stays open. */
+static void unheard_abort(void)
+{
+	int waiting = ends_listen(smc, PORT);
+
+	for (int i = 0; i < ENDS_NR; i++) {
+		struct ends_pair p = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
+
+		set_int(p.fd[i], IPPROTO_TCP, TCP_USER_TIMEOUT, 1000);
+		ends_fill(p.fd[i], i);
+		lose("LOSE_CDC:1+");
+		ends_check(ends_something(p.fd[i], 0, 5000), "end %d gives up", i);
+		ends_check(ends_error(p.fd[i]) == ETIMEDOUT, "ETIMEDOUT at %d", i);
+		check_reset("given up", p.fd[!i], 1000);
+		close(p.fd[i]);
+		close(p.fd[!i]);
+	}
+}
+
+/* One end has closed, and the other one does not answer or does not read. */
+static void unheard_close(void)
+{
+	int waiting = ends_listen(smc, PORT);
+
+	for (int i = 0; i < ENDS_NR * 2; i++) {
+		struct ends_pair p = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
+		enum ends_where ender = i % 2;
+		bool full = i / 2;
+
+		if (full)
+			ends_fill(p.fd[ender], i);
+		lose("LOSE_CDC:1+");
+		close(p.fd[ender]);
+		ends_check(!ends_something(p.fd[!ender], 0, 55000), "nothing happens");
+		ends_check(tcp_state(!ender, PORT) == TCP_ESTABLISHED, "no FIN before the end");
+		check_reset(full ? "not read" : "not answered", p.fd[!ender], 10000);
+		close(p.fd[!ender]);
+	}
+}
+
+/* A group ends, and its DELETE LINK is lost. */
+static void unheard_group(void)
+{
+	int waiting = ends_listen(smc, PORT);
+
+	for (int i = 0; i < ENDS_NR; i++) {
+		struct ends_pair p = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
+
+		lose("LOSE_LLC:1+ LOSE_CDC:1+");
+		ends_run(i, "/t/smcctl linkgroup del $(/t/smcctl -j linkgroup | %s) now",
+			 "sed -n 's/.*\"id\": *\"\\(.*\\)\".*/\\1/p' | head -n 1");
+		ends_check(ends_something(p.fd[i], 0, 1000), "the group at %d ends", i);
+		check_reset("without a group", p.fd[!i], 1000);
+		close(p.fd[i]);
+		close(p.fd[!i]);
+	}
+}
+
+/**
+ * struct fin_order - TCP states at the end of a connection
+ * @half: of the other end when one end has closed, or shut down and closed
+ * @first: of the end that has ended first, when both have closed
+ * @second: of the other one
+ */
+struct fin_order {
+	unsigned int half, first, second;
+};
+
+static struct fin_order fin_order_of(const struct tl_proto *proto, int waiting, unsigned int port,
+				     enum ends_where first, bool half)
+{
+	struct ends_pair p = ends_pair(proto, waiting, port,
+				       proto->smc ? TL_MODE_SMCR : TL_MODE_TCP);
+	struct fin_order is;
+
+	if (half)
+		shutdown(p.fd[first], SHUT_WR);
+	else
+		close(p.fd[first]);
+	/* longer than this module waits for a FIN */
+	tl_sleep_ms(3000);
+	is.half = tcp_state(!first, port);
+	close(p.fd[!first]);
+	if (half) {
+		tl_sleep_ms(10);
+		close(p.fd[first]);
+	}
+	tl_sleep_ms(500);
+	is.first = tcp_state(first, port);
+	is.second = tcp_state(!first, port);
+	return is;
+}
+
+/*
+ * RFC 7609 sections 3.5.4, 4.8.1: FIN ends the clcsock when both ends of the stream have closed.
+ * TIME_WAIT is where it is with TCP: at the end that has ended first.
+ */
+static void fin_at_end(void)
+{
+	for (int i = 0; i < ENDS_NR * 2; i++) {
+		/* a port for each: TIME_WAIT stays */
+		unsigned int port = PORT + 10 + 2 * i;
+		int waiting[] = { ends_listen(tcp, port), ends_listen(smc, port + 1) };
+		struct fin_order t = fin_order_of(tcp, waiting[0], port, i % 2, i / 2);
+		struct fin_order s = fin_order_of(smc, waiting[1], port + 1, i % 2, i / 2);
+
+		ends_check(s.half == TCP_ESTABLISHED, "%d: no FIN before the end: state %u", i,
+			   s.half);
+		ends_check(t.first == TCP_TIME_WAIT && t.second == NO_TCP, "%d: TCP: %u, %u", i,
+			   t.first, t.second);
+		ends_check(s.first == t.first && s.second == t.second,
+			   "%d: states at the end: %u, %u, TCP: %u, %u", i, s.first, s.second,
+			   t.first, t.second);
+		close(waiting[0]);
+		close(waiting[1]);
+	}
+}
+
+/* FIN follows the bytes, however late they are read. */
+static void fin_behind_bytes(void)
+{
+	for (int i = 0; i < ENDS_NR; i++) {
+		/* a port for each: TIME_WAIT stays */
+		unsigned int port = PORT + 20 + i, state;
+		struct ends_pair p = ends_pair(smc, ends_listen(smc, port), port, TL_MODE_SMCR);
+		u64 sent = ends_fill(p.fd[i], i), got = 0;
+		static u8 buf[64 << 10];
+		ssize_t n;
+
+		close(p.fd[i]);
+		tl_sleep_ms(2000);
+		state = tcp_state(!i, port);
+		ends_check(state == TCP_ESTABLISHED, "no FIN before the last byte: %u", state);
+		while ((n = recv(p.fd[!i], buf, sizeof(buf), 0)) > 0) {
+			ends_check(tl_check(i, got, buf, n) == -1, "the bytes");
+			got += n;
+		}
+		ends_check(!n && got == sent, "%llu of %llu bytes, %s", (unsigned long long)got,
+			   (unsigned long long)sent, n ? tl_errno_name(errno) : "EOF");
+		close(p.fd[!i]);
+	}
+}
+
 /* SOCK_DESTROY of one end: this end gets ECONNABORTED, the other one ECONNRESET. */
 static void destroyed(void)
 {
@@ -239,6 +422,67 @@ static void destroyed_listener(void)
 }
 
 /* ---- owner of the clcsock ---- */
+
+/* Return the inode number that /proc/net/tcp shows for a socket with the local port @port. */
+static unsigned long shown_inode(enum ends_where where, unsigned int port)
+{
+	unsigned long inode = 0, found = 0;
+	unsigned int at;
+	char line[256];
+	FILE *f;
+
+	ends_enter(where);
+	f = fopen("/proc/self/net/tcp", "r");
+	ends_enter(ENDS_CLIENT);
+	if (!f)
+		ends_die("/proc/self/net/tcp");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*s %*[0-9A-F]:%x %*s %*s %*s %*s %*s %*s %*s %lu", &at,
+			   &found) == 2 && at == port)
+			inode = found;
+	fclose(f);
+	return inode;
+}
+
+static void check_inode(const char *what, enum ends_where where, int fd, unsigned int port)
+{
+	unsigned long shown = shown_inode(where, port);
+	struct stat st;
+
+	if (fstat(fd, &st))
+		ends_die("fstat");
+	ends_check(shown == st.st_ino, "%s: inode %lu is shown, %lu is the program's", what, shown,
+		   (unsigned long)st.st_ino);
+}
+
+/* "ss -p" and others find the program of a connection by the inode number of its TCP socket. */
+static void shown_owner(void)
+{
+	int waiting = ends_listen(smc, PORT), to_tcp = ends_listen(tcp, PORT + 1), fd;
+	struct tl_addr name = { .len = sizeof(name.ss) };
+	struct ends_pair p;
+
+	check_inode("listener", ENDS_SERVER, waiting, PORT);
+	p = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
+	close(waiting);
+	check_inode("accepted socket", ENDS_SERVER, p.fd[ENDS_SERVER], PORT);
+	getsockname(p.fd[ENDS_CLIENT], &name.sa, &name.len);
+	check_inode("connected socket", ENDS_CLIENT, p.fd[ENDS_CLIENT], tl_addr_port(&name));
+
+	fd = ends_connect(smc, PORT + 1);
+	ends_check(ends_over(fd, smc, TL_MODE_TCP), "a TCP server: fallback");
+	getsockname(fd, &name.sa, &name.len);
+	check_inode("socket after a fallback", ENDS_CLIENT, fd, tl_addr_port(&name));
+	close(fd);
+	close(to_tcp);
+
+	waiting = ends_listen(smc, PORT + 2);
+	fd = ends_connect(tcp, PORT + 2);
+	p.fd[ENDS_SERVER] = accept(waiting, NULL, NULL);
+	close(waiting);
+	check_inode("accepted socket of a TCP client", ENDS_SERVER, p.fd[ENDS_SERVER], PORT + 2);
+	close(fd);
+}
 
 /* Run @fn in a process in a control group and as a user. Return its result. */
 static bool run_as(const char *cgroup, uid_t uid, bool (*fn)(void *arg), void *arg)
@@ -667,9 +911,15 @@ static const struct ends_test tests[] = {
 	{ "reset", reset_test },
 	{ "timed_out", timed_out },
 	{ "timed_out_dead", timed_out_dead },
+	{ "unheard_abort", unheard_abort },
+	{ "unheard_close", unheard_close },
+	{ "unheard_group", unheard_group },
+	{ "fin_at_end", fin_at_end },
+	{ "fin_behind_bytes", fin_behind_bytes },
 	{ "destroyed", destroyed },
 	{ "destroyed_listener", destroyed_listener },
 	{ "by_cgroup", by_cgroup },
+	{ "shown_owner", shown_owner },
 	{ "filtered", filtered },
 	{ "hooks", hooks_test },
 	{ "memory", memory_test },

@@ -33,7 +33,7 @@ static char buf[2 * ELEM];
  * struct counters - contents of /proc/net/smc_stat
  * @n: number of counters
  * @name: names
- * @value: values at each end
+ * @value: values, at each end of the connection
  */
 struct counters {
 	unsigned int n;
@@ -121,7 +121,7 @@ static const struct moved *moved_find(const struct moved *list, const char *name
 	return NULL;
 }
 
-/* Since @from the counters of @list must have changed so, others only if they count messages. */
+/* Check that since @from only the counters of @list, and those of messages, have changed. */
 static void check_moved(const struct counters *from, const struct moved *list)
 {
 	static struct counters to;

@@ -119,8 +119,8 @@ static void load_packet(const struct rnic_qp *qp, const struct rnic_send *send, 
 /* ---- the other end ---- */
 
 /*
- * The queue pair that answers, or NULL. With a wrong address, number or PSN there is no
- * answer, as on a real wire.
+ * Return the queue pair that answers, or NULL: a wrong address, number or PSN gets no answer, as
+ * on a real wire.
  */
 static struct rnic_qp *qp_find_peer(const struct rnic_qp *qp)
 {

@@ -63,13 +63,13 @@ int ends_listen(const struct tl_proto *proto, unsigned int port);
 int ends_connect(const struct tl_proto *proto, unsigned int port);
 struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned int port,
 			   enum tl_mode mode);
-/* Does the client's end use @mode? */
+/* Check whether the client's end uses @mode. */
 bool ends_over(int fd, const struct tl_proto *proto, enum tl_mode mode);
 /* Exchange one byte in each direction; false on failure. */
 bool ends_ping(const struct ends_pair *p);
 /* Send bytes of stream @seed until neither end takes more; return their number. */
 u64 ends_fill(int fd, u64 seed);
-/* Does poll() report something at @fd within the time? */
+/* Check whether poll() reports something at @fd within the time. */
 bool ends_something(int fd, short events, unsigned int msec);
 int ends_error(int fd);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ends.h"
+#include "steps.h"
 #include "uring.h"
 
 #define PORT	4470
@@ -349,6 +350,7 @@ static void disabled(void)
 
 static const struct ends_test tests[] = {
 	{ "matrix", matrix },
+	{ "steps", ends_steps },
 	{ "uring", ends_uring },
 	{ "gone", gone },
 	{ "disabled", disabled },

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 
 #include "evil.h"
 #include "traffic/traffic.h"
@@ -344,7 +344,7 @@ static void send_accept_v1(int fd, bool native)
 	}
 	acc.version = 1;
 	if (native)
-		smc_marker_set_v1(&acc);
+		smc_native_tag_set_v1(&acc);
 	m.len = smc_clc_build_accept(&acc, m.buf, sizeof(m.buf));
 	evil_write(fd, m.buf, m.len);
 	if (native)

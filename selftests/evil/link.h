@@ -66,7 +66,7 @@ struct el_conn;
  * @in_flight: requests without completion
  * @status: first bad completion status
  * @established: the first contact is complete
- * @native: our Proposal, or Accept, has the caps of a native peer
+ * @native: our Proposal, or Accept, has the tag of a native peer
  * @links: links per group in our native Proposal, 0: not announced; or in our Accept, 0: 2
  * @agreed: links per group in the server's Accept
  * @no_add: do not answer ADD LINK

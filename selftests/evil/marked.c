@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attacks by a peer that claims to be a native peer (proto/marker.h) and misuses the messages
+ * Attacks by a peer that claims to be a native peer (proto/peer_caps.h) and misuses the messages
  * that only native peers may send. Most of them in both roles. The names of these cases begin
- * with "marked", because the peer capabilities mark a native peer.
+ * with "marked", because the native tag marks a native peer.
  */
 #include <errno.h>
 #include <string.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 
 #include "link.h"
 
@@ -345,7 +345,7 @@ static void spoil_eight_links(struct evil_msg *m)
 	if (smc_clc_parse_accept(m->buf, m->len, &a))
 		return;
 	a.fce.max_links = 8;
-	smc_marker_set_fce(&a.fce);
+	smc_native_tag_set_fce(&a.fce);
 	m->len = smc_clc_build_accept(&a, m->buf, sizeof(m->buf));
 }
 

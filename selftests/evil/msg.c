@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 
 #include "evil.h"
 #include "lib/ktap.h"
@@ -89,8 +89,8 @@ static void proposal_build(struct evil_msg *m, const struct tl_addr *local, bool
 	gid_from_addr(local, p.v2.gid);
 	eid_set_default(p.v2.eids[0]);
 	if (native) {
-		smc_marker_set_proposal(&p);
-		smc_marker_set_links(&p, links);
+		smc_native_tag_set_proposal(&p);
+		smc_native_tag_set_links(&p, links);
 	}
 	msg_set_len(m, smc_clc_build_proposal(&p, m->buf, sizeof(m->buf)));
 }
@@ -100,7 +100,7 @@ void evil_proposal(struct evil_msg *m, const struct tl_addr *local)
 	proposal_build(m, local, false, 0);
 }
 
-/* A Proposal with the caps of a native peer; @links: links per group, 0: not announced. */
+/* A Proposal with the tag of a native peer; @links: links per group, 0: not announced. */
 void evil_proposal_native(struct evil_msg *m, const struct tl_addr *local, u8 links)
 {
 	proposal_build(m, local, true, links);

@@ -283,7 +283,7 @@ static bool conn_find_key(const struct el_conn *c, const struct el_link *to, u32
 	for (unsigned int i = 0; !to->near && i < c->link->nkeys; i++) {
 		if (c->link->keys[i].rkey != c->peer_rkey)
 			continue;
-		/* only an Accept has its address on the first link */
+		/* the address on the first link is in an Accept only: look for one that named it */
 		for (int j = 0; j < EL_CONNS; j++) {
 			const struct el_conn *other = first->conns[j];
 

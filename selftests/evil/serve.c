@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 
 #include "link.h"
 
@@ -80,7 +80,7 @@ static int accept_client(struct el_env *e, struct el_link *l, struct el_conn *c)
 	return 0;
 }
 
-/* Set the links per group in the first contact extension, and our caps as native peer. */
+/* Set the links per group in the first contact extension, and the tag of a native peer. */
 static void fce_put(const struct el_link *l, struct evil_msg *m)
 {
 	struct smc_clc_accept a;
@@ -89,7 +89,7 @@ static void fce_put(const struct el_link *l, struct evil_msg *m)
 		return;
 	a.fce.max_links = l->links ?: LINKS;
 	if (l->native)
-		smc_marker_set_fce(&a.fce);
+		smc_native_tag_set_fce(&a.fce);
 	m->len = smc_clc_build_accept(&a, m->buf, sizeof(m->buf));
 }
 

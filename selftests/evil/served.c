@@ -2,7 +2,7 @@
 /* Attacks of a hostile server on the module as its client. */
 #include <errno.h>
 #include <string.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 
 #include "link.h"
 
@@ -56,7 +56,7 @@ static bool conn_alive(struct el_env *e, struct el_conn *c)
 	return el_alive(&env, c);
 }
 
-/* Has the application's data arrived in the RMB of any link? A native peer chooses its link. */
+/* Check for the application's data in the RMB of any link: a native peer chooses its link. */
 static bool rmb_written(const struct el_link *group, unsigned int nr)
 {
 	for (const struct el_link *l = group; l; l = l->far) {
@@ -151,7 +151,7 @@ static bool served_works_native(struct el_env *e)
 
 /* ---- the first contact extension ---- */
 
-/* Links per group, and whether the sender has the caps of a native peer. */
+/* Links per group, and whether the sender has the tag of a native peer. */
 struct fce_links {
 	u8 links;
 	bool native;
@@ -168,7 +168,7 @@ static void spoil_fce(struct evil_msg *m)
 		return;
 	a.fce.max_links = fce_links->links;
 	if (fce_links->native)
-		smc_marker_set_fce(&a.fce);
+		smc_native_tag_set_fce(&a.fce);
 	m->len = smc_clc_build_accept(&a, m->buf, sizeof(m->buf));
 }
 

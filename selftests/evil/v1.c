@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 
 #include "evil.h"
 #include "lib/ktap.h"
@@ -23,12 +23,19 @@ enum gid_kind {
 	GID_MULTICAST,
 };
 
+/* Version 2 in the Proposal. */
+enum v2_kind {
+	V2_NOT,
+	V2_NO_EID,	/* with an EID that no host has */
+	V2_NO_PATH,	/* with a GID that cannot be reached */
+};
+
 /**
  * struct offer - a Proposal, and the server's answer to it
  * @name: for the note
  * @version: version of the Proposal's format
- * @v2: offers version 2, too, with an EID that no host has
- * @native: has the caps of a native peer
+ * @v2: whether it offers version 2, too
+ * @native: has the tag of a native peer
  * @flagged: has the flag for version 1 over RoCE v2
  * @other_net: has the prefix of another subnet
  * @gid: GID of the offer
@@ -37,7 +44,7 @@ enum gid_kind {
 struct offer {
 	const char *name;
 	u8 version;
-	bool v2;
+	enum v2_kind v2;
 	bool native;
 	bool flagged;
 	bool other_net;
@@ -46,20 +53,29 @@ struct offer {
 };
 
 static const struct offer offers[] = {
-	{ "RFC form", 1, false, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
-	{ "RFC form, other subnet", 1, false, false, false, true, GID_ROCE_V1,
+	{ "RFC form", 1, V2_NOT, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
+	{ "RFC form, other subnet", 1, V2_NOT, false, false, true, GID_ROCE_V1,
 	  SMC_CLC_DECL_PREFIX },
-	{ "of a foreign peer", 2, false, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
-	{ "of a native peer", 2, false, true, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
-	{ "flag of a foreign peer", 2, false, false, true, false, GID_OWN, SMC_CLC_DECL_NO_DEV_R },
-	{ "other subnet", 2, false, true, true, true, GID_OWN, SMC_CLC_DECL_PREFIX },
-	{ "GID of the other family", 2, false, true, true, false, GID_IPV6,
+	{ "of a foreign peer", 2, V2_NOT, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
+	{ "of a native peer", 2, V2_NOT, true, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_DEV_R },
+	{ "flag of a foreign peer", 2, V2_NOT, false, true, false, GID_OWN,
+	  SMC_CLC_DECL_NO_DEV_R },
+	{ "other subnet", 2, V2_NOT, true, true, true, GID_OWN, SMC_CLC_DECL_PREFIX },
+	{ "GID of the other family", 2, V2_NOT, true, true, false, GID_IPV6,
 	  SMC_CLC_DECL_NO_ROUTE },
-	{ "multicast GID", 2, false, true, true, false, GID_MULTICAST, SMC_CLC_DECL_NO_ROUTE },
-	{ "no EID in common", 2, true, false, false, false, GID_ROCE_V1, SMC_CLC_DECL_NO_UEID },
-	{ "over RoCE v2", 2, false, true, true, false, GID_OWN, SMC_CLC_DECL_NONE },
-	{ "over RoCE v2, no EID in common", 2, true, true, true, false, GID_OWN,
+	{ "multicast GID", 2, V2_NOT, true, true, false, GID_MULTICAST, SMC_CLC_DECL_NO_ROUTE },
+	{ "no EID in common", 2, V2_NO_EID, false, false, false, GID_ROCE_V1,
+	  SMC_CLC_DECL_NO_UEID },
+	{ "over RoCE v2", 2, V2_NOT, true, true, false, GID_OWN, SMC_CLC_DECL_NONE },
+	{ "over RoCE v2, no EID in common", 2, V2_NO_EID, true, true, false, GID_OWN,
 	  SMC_CLC_DECL_NONE },
+	{ "no path for version 2", 2, V2_NO_PATH, true, true, false, GID_OWN, SMC_CLC_DECL_NONE },
+	{ "no path for either version", 2, V2_NO_PATH, true, true, false, GID_MULTICAST,
+	  SMC_CLC_DECL_NO_ROUTE },
+	{ "no path for version 2, other subnet", 2, V2_NO_PATH, true, true, true, GID_OWN,
+	  SMC_CLC_DECL_NO_ROUTE },
+	{ "no path for version 2, of a foreign peer", 2, V2_NO_PATH, false, false, false,
+	  GID_ROCE_V1, SMC_CLC_DECL_NO_ROUTE },
 };
 
 static void gid_fill(const struct evil_target *t, enum gid_kind kind, u8 gid[SMC_GID_LEN])
@@ -86,16 +102,21 @@ static void offer_build(const struct evil_target *t, const struct offer *o, stru
 		memset(&p, 0, sizeof(p));
 	p.version = o->version;
 	p.v1_type = SMC_CLC_OFFER_R;
-	if (o->v2) {
+	switch (o->v2) {
+	case V2_NO_EID:
 		memcpy(p.v2.eids[0], "NOBODY-HAS-THIS", 15);
-	} else {
+		break;
+	case V2_NO_PATH:
+		gid_fill(t, GID_MULTICAST, p.v2.gid);
+		break;
+	default:
 		p.v2_type = SMC_CLC_OFFER_NONE;
 		p.has_v2 = false;
 	}
 	if (o->native)
-		smc_marker_set_proposal(&p);
+		smc_native_tag_set_proposal(&p);
 	if (o->flagged)
-		smc_marker_set_v1_over_v2(&p);
+		smc_native_tag_set_v1_over_v2(&p);
 	smc_clc_proposal_set_prefix4(&p, (const u8 *)&t->local.in.sin_addr, PREFIX_BITS);
 	p.v4_net[2] ^= o->other_net;
 	gid_fill(t, o->gid, p.gid);
@@ -111,7 +132,7 @@ static const char *accept_fault(const struct evil_msg *m)
 		return "not an Accept";
 	if (a.version != 1 || m->len != SMC_CLC_ACCEPT_V1_LEN)
 		return "not of version 1";
-	return smc_marker_of_v1(&a) == SMC_MARKER_VERSION ? NULL : "without caps";
+	return smc_peer_caps_of_v1(&a) & SMC_CAP_V1_OVER_V2 ? NULL : "without native tag";
 }
 
 /* A Confirm without the first contact flag, as in version 1, and with an invalid MTU code. */

@@ -5,7 +5,7 @@
  * the same bytes.
  */
 #include <smc/proto/clc_msg.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 #include "fuzz.h"
 
 static void check_proposal(const u8 *data, size_t size)
@@ -22,7 +22,7 @@ static void check_proposal(const u8 *data, size_t size)
 		FUZZ_ASSERT(p.v6[i].len <= 128);
 	FUZZ_ASSERT(p.v2.eid_count <= SMC_CLC_MAX_EIDS);
 	(void)smc_clc_check_proposal(&p);
-	(void)smc_marker_of_proposal(&p);
+	(void)smc_peer_caps_of_proposal(&p);
 	len = smc_clc_build_proposal(&p, a, sizeof(a));
 	/* A peer may offer what this module never sends. */
 	if (len == -EINVAL)
@@ -46,7 +46,7 @@ static void check_accept(const u8 *data, size_t size)
 	FUZZ_ASSERT(x.qpn <= 0xffffff && x.psn <= 0xffffff);
 	FUZZ_ASSERT(x.gid_count <= SMC_CLC_MAX_GIDS);
 	(void)smc_clc_check_accept(&x);
-	(void)smc_marker_of_fce(&x.fce);
+	(void)smc_peer_caps_of_fce(&x.fce);
 	len = smc_clc_build_accept(&x, a, sizeof(a));
 	FUZZ_ASSERT(len > 0 && (size_t)len <= size);
 	FUZZ_ASSERT(!smc_clc_parse_accept(a, (size_t)len, &x));

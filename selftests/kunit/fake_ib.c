@@ -3,6 +3,7 @@
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
@@ -41,6 +42,26 @@ static struct fake_ib *fake_ib_of(struct ib_device *ib)
 static struct fake_cq *fake_cq_of(struct ib_cq *ib)
 {
 	return container_of(ib, struct fake_cq, ib);
+}
+
+/* A queue pair for registrations has no room for messages. */
+static bool fake_qp_is_link(const struct fake_ib_qp *qp)
+{
+	return qp->cap.max_recv_wr > 1;
+}
+
+/* Enter a change of a link's queue pair into the list. fake->lock is held. */
+static void fake_note_step(struct fake_ib *fake, enum fake_ib_change change,
+			   const struct fake_ib_qp *qp)
+{
+	struct fake_ib_step step = { .change = change, .qpn = qp->ib.qp_num, .at = jiffies };
+
+	if (!fake_qp_is_link(qp))
+		return;
+	if (fake->nsteps < FAKE_IB_STEPS)
+		fake->steps[fake->nsteps] = step;
+	/* after the entry */
+	smp_store_release(&fake->nsteps, fake->nsteps + 1);
 }
 
 /* ---- completions ---- */
@@ -166,7 +187,9 @@ static bool fake_mr_register_now(struct fake_ib_qp *qp, const struct ib_send_wr 
 	atomic_inc(&fake->nreg);
 	fake->last_reg_key = reg_wr(wr)->key;
 	fake->last_reg_access = reg_wr(wr)->access;
-	if (fake->reg == FAKE_IB_REG_HOLD)
+	fake->last_reg_iova = reg_wr(wr)->mr->iova;
+	/* requests complete in order */
+	if (fake->reg == FAKE_IB_REG_HOLD || !list_empty(&qp->sends))
 		return false;
 	fake_cq_add_send(qp, wr->wr_cqe,
 			 fake->reg == FAKE_IB_REG_OK ? IB_WC_SUCCESS : IB_WC_LOC_QP_OP_ERR);
@@ -293,6 +316,13 @@ static int fake_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	return 0;
 }
 
+static atomic_t *fake_qp_count(const struct fake_ib_qp *qp)
+{
+	struct fake_ib *fake = fake_ib_of(qp->ib.device);
+
+	return fake_qp_is_link(qp) ? &fake->nqp : &fake->nqp_reg;
+}
+
 static int fake_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
 	struct fake_ib *fake = fake_ib_of(ib->device);
@@ -306,7 +336,8 @@ static int fake_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct
 	qp->cap = init->cap;
 	INIT_LIST_HEAD(&qp->sends);
 	INIT_LIST_HEAD(&qp->recvs);
-	ib->qp_num = 0x100 + atomic_inc_return(&fake->nqp);
+	ib->qp_num = fake->next_qpn++;
+	atomic_inc(fake_qp_count(qp));
 	fake->last_qp = qp;
 	return 0;
 }
@@ -318,11 +349,15 @@ static int fake_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	struct fake_ib_qp *qp = fake_ib_qp(ib);
 	unsigned long flags;
 
+	if (mask & IB_QP_ACCESS_FLAGS)
+		qp->access = attr->qp_access_flags;
 	if (!(mask & IB_QP_STATE))
 		return 0;
 	if (fake->fail_modify == attr->qp_state)
 		return -EIO;
 	spin_lock_irqsave(&fake->lock, flags);
+	if (attr->qp_state == IB_QPS_ERR && qp->state != IB_QPS_ERR)
+		fake_note_step(fake, FAKE_IB_QP_ERR, qp);
 	qp->state = attr->qp_state;
 	if (qp->state == IB_QPS_ERR && !fake->no_flush)
 		fake_qp_flush(qp);
@@ -337,14 +372,18 @@ static int fake_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct fake_ib *fake = fake_ib_of(ib->device);
 	struct fake_ib_qp *qp = fake_ib_qp(ib);
 	struct fake_ib_wr *wr, *next;
+	unsigned long flags;
 
 	list_for_each_entry_safe(wr, next, &qp->sends, entry)
 		fake_qp_drop_wr(qp, wr, false);
 	list_for_each_entry_safe(wr, next, &qp->recvs, entry)
 		fake_qp_drop_wr(qp, wr, true);
+	spin_lock_irqsave(&fake->lock, flags);
+	fake_note_step(fake, FAKE_IB_QP_DESTROYED, qp);
+	spin_unlock_irqrestore(&fake->lock, flags);
 	if (fake->last_qp == qp)
 		fake->last_qp = NULL;
-	atomic_dec(&fake->nqp);
+	atomic_dec(fake_qp_count(qp));
 	return 0;
 }
 
@@ -503,6 +542,7 @@ struct fake_ib *fake_ib_create(struct kunit *test)
 	fake->wr_limit = U32_MAX;
 	fake->mr_pages = U32_MAX;
 	fake->next_key = 0x1000;
+	fake->next_qpn = 0x101;
 	fake->ib.node_type = RDMA_NODE_IB_CA;
 	fake->ib.phys_port_cnt = PORT;
 	fake->ib.num_comp_vectors = 1;
@@ -524,6 +564,7 @@ void fake_ib_destroy(struct kunit *test, struct fake_ib *fake)
 	/* A reference that is left would be used on a device that is gone. */
 	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&fake->sdev->released, HZ));
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nqp_reg), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->nmr), 0);
@@ -569,6 +610,18 @@ void fake_ib_complete(struct fake_ib_qp *qp, u32 n, enum ib_wc_status status)
 			fake_cq_add_send(qp, wr->cqe, result);
 		fake_qp_drop_wr(qp, wr, false);
 	}
+	spin_unlock_irqrestore(&fake->lock, flags);
+	fake_cq_notify(qp);
+}
+
+/* Flush a queue pair in spite of @no_flush. The completions have been handled on return. */
+void fake_ib_flush(struct fake_ib_qp *qp)
+{
+	struct fake_ib *fake = fake_ib_of(qp->ib.device);
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake_qp_flush(qp);
 	spin_unlock_irqrestore(&fake->lock, flags);
 	fake_cq_notify(qp);
 }

@@ -19,12 +19,31 @@
 struct kunit;
 
 #define FAKE_IB_SGES	2
+#define FAKE_IB_STEPS	16
 
 /* How a REG_MR completes. */
 enum fake_ib_reg {
 	FAKE_IB_REG_OK,
 	FAKE_IB_REG_ERROR,	/* completes with an error */
 	FAKE_IB_REG_HOLD,	/* does not complete */
+};
+
+/* What happened to a queue pair. */
+enum fake_ib_change {
+	FAKE_IB_QP_ERR,		/* it entered ERR */
+	FAKE_IB_QP_DESTROYED,
+};
+
+/**
+ * struct fake_ib_step - one change of a queue pair
+ * @change: what happened
+ * @qpn: number of the queue pair
+ * @at: when, in jiffies
+ */
+struct fake_ib_step {
+	enum fake_ib_change change;
+	u32 qpn;
+	unsigned long at;
 };
 
 /**
@@ -34,11 +53,13 @@ enum fake_ib_reg {
  * @lock: protects the lists of all queue pairs and completion queues
  * @npd: existing protection domains
  * @ncq: existing completion queues
- * @nqp: existing queue pairs
+ * @nqp: existing queue pairs of links
+ * @nqp_reg: existing queue pairs for registrations
  * @nmr: existing memory regions
  * @nreg: REG_MRs posted so far
  * @last_reg_key: key of the last one
  * @last_reg_access: its access flags
+ * @last_reg_iova: its address
  * @last_qp: queue pair created last
  * @fail_pd: alloc_pd fails
  * @fail_cq: create_cq fails
@@ -52,7 +73,10 @@ enum fake_ib_reg {
  * @mr_pages: pages that one MR can cover
  * @reg: how REG_MRs complete
  * @next_key: lkey of the next MR
+ * @next_qpn: number of the next queue pair
  * @tries: create_qp calls so far
+ * @steps: the first changes of the queue pairs of links, in their order
+ * @nsteps: number of changes, also of those that @steps has no room for; a case may reset it
  */
 struct fake_ib {
 	struct ib_device ib;
@@ -61,10 +85,12 @@ struct fake_ib {
 	atomic_t npd;
 	atomic_t ncq;
 	atomic_t nqp;
+	atomic_t nqp_reg;
 	atomic_t nmr;
 	atomic_t nreg;
 	u32 last_reg_key;
 	int last_reg_access;
+	u64 last_reg_iova;
 	struct fake_ib_qp *last_qp;
 	bool fail_pd;
 	bool fail_cq;
@@ -78,7 +104,10 @@ struct fake_ib {
 	u32 mr_pages;
 	enum fake_ib_reg reg;
 	u32 next_key;
+	u32 next_qpn;
 	u32 tries;
+	struct fake_ib_step steps[FAKE_IB_STEPS];
+	u32 nsteps;
 };
 
 /**
@@ -107,6 +136,7 @@ struct fake_ib_wr {
  * struct fake_ib_qp - a queue pair
  * @ib: queue pair of the RDMA core
  * @state: its state
+ * @access: IB_ACCESS_* of the peer
  * @cap: capabilities that were requested
  * @sends: send requests that have not completed
  * @recvs: receive requests that have not completed
@@ -116,6 +146,7 @@ struct fake_ib_wr {
 struct fake_ib_qp {
 	struct ib_qp ib;
 	enum ib_qp_state state;
+	int access;
 	struct ib_qp_cap cap;
 	struct list_head sends;
 	struct list_head recvs;
@@ -134,6 +165,7 @@ static inline struct fake_ib_qp *fake_ib_qp(struct ib_qp *qp)
 }
 
 void fake_ib_complete(struct fake_ib_qp *qp, u32 n, enum ib_wc_status status);
+void fake_ib_flush(struct fake_ib_qp *qp);
 void fake_ib_receive(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
 		     enum ib_wc_status status);
 void fake_ib_write_with_imm(struct fake_ib_qp *qp, u32 len);

@@ -5,7 +5,9 @@
 
 #include <kunit/test.h>
 
-extern struct kunit_suite smc_buf_suite;
+extern struct kunit_suite smc_admission_suite;
+extern struct kunit_suite smc_clcsock_suite;
+extern struct kunit_suite smc_region_suite;
 extern struct kunit_suite smc_conn_suite;
 extern struct kunit_suite smc_lgr_suite;
 extern struct kunit_suite smc_topology_suite;
@@ -13,13 +15,15 @@ extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_claim_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_llc_suite;
+extern struct kunit_suite smc_log_suite;
 extern struct kunit_suite smc_settings_suite;
 extern struct kunit_suite smc_rules_suite;
-extern struct kunit_suite smc_pnet_suite;
+extern struct kunit_suite smc_negcache_suite;
+extern struct kunit_suite smc_path_suite;
 extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
-extern struct kunit_suite smc_wr_tail_suite;
-extern struct kunit_suite smc_zcopy_suite;
+extern struct kunit_suite smc_tail_probe_suite;
+extern struct kunit_suite smc_zerocopy_suite;
 
 #endif

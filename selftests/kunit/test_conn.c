@@ -7,15 +7,20 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <net/net_namespace.h>
+#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
+#include <smc/proto/link_pick.h>
+#include <smc/tcp/clcsock.h>
+#include <smc/tcp/orphan.h>
 #include "../../conn/cdc.h"
+#include "../../conn/state.h"
 #include "../../conn/timers.h"
 
-#include "core_env.h"
+#include "lgr_env.h"
 #include "suites.h"
 
 #define SIZE		16384
@@ -78,7 +83,7 @@ static void conn_env_begin(struct kunit *test, struct conn_env *e)
 
 static void conn_env_end(struct conn_env *e)
 {
-	smc_conn_close(e->conn, true, 0);
+	smc_conn_close(e->conn, true, 0, NULL);
 	smc_conn_put(e->conn);
 	smc_link_put(e->second);
 	smc_link_put(e->first);
@@ -87,7 +92,7 @@ static void conn_env_end(struct conn_env *e)
 /* Delete the second link; without @flush its device drops what had arrived. */
 static void conn_env_lose_link(struct kunit *test, struct conn_env *e, bool flush)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 
 	env->fake->no_flush = !flush;
 	smc_lgr_del_link(e->second, SMC_LINK_ADMIN);
@@ -102,9 +107,7 @@ static void conn_env_receive_msg(struct conn_env *e, struct smc_link *link, stru
 
 	msg->token = e->conn->token;
 	smc_cdc_msg_build(msg, buf, sizeof(buf));
-	rcu_read_lock();
 	smc_conn_lgr_events.message(link, buf, sizeof(buf));
-	rcu_read_unlock();
 }
 
 /* Receive the peer's message number @seq over @link. */
@@ -158,7 +161,7 @@ static void conn_peer_silent(struct kunit *test)
 /* Add a third link and lose messages with it. */
 static void conn_env_lose_third(struct kunit *test, struct conn_env *e)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_link *third = env_add_link(test, e->lgr);
 
 	env_bring_up(test, third);
@@ -177,7 +180,7 @@ static void conn_peer_silent_between(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
-	e.lgr->peer.marker = true;
+	e.lgr->peer.caps = SMC_CAP_EVERY_MOVE;
 	conn_env_lose_third(test, &e);
 	conn_env_lose_link(test, &e, true);
 	KUNIT_EXPECT_TRUE(test, e.conn->rx.silence_deadline);
@@ -195,7 +198,7 @@ static void conn_peer_silent_after_two(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
-	e.lgr->peer.marker = true;
+	e.lgr->peer.caps = SMC_CAP_EVERY_MOVE;
 	conn_env_lose_third(test, &e);
 	conn_env_lose_link(test, &e, true);
 	conn_expire_silence(e.conn);
@@ -210,7 +213,7 @@ static void conn_peer_ended_not_silent(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
-	e.lgr->peer.marker = true;
+	e.lgr->peer.caps = SMC_CAP_EVERY_MOVE;
 	conn_env_lose_third(test, &e);
 	conn_env_receive(&e, e.second, 2, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED);
 	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
@@ -247,7 +250,7 @@ static void conn_flushed_not_silent(struct kunit *test)
 
 static void conn_peer_done(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
@@ -388,7 +391,7 @@ static void conn_waits_for_all(struct kunit *test)
 	int i;
 
 	conn_env_begin(test, &e);
-	e.lgr->peer.marker = true;
+	e.lgr->peer.caps = SMC_CAP_MOVE_HISTORY;
 	conn_env_add_links(test, &e, 2);
 	for (i = 0; i < ARRAY_SIZE(left); i++) {
 		left[i] = smc_lgr_get_link(e.lgr, 1 + i);
@@ -434,7 +437,7 @@ static void conn_announces_moves(struct kunit *test)
 	int i;
 
 	conn_env_begin(test, &e);
-	e.lgr->peer.marker = true;
+	e.lgr->peer.caps = SMC_CAP_MOVE_HISTORY;
 	conn_env_add_links(test, &e, 2);
 	for (i = 0; i < 2; i++) {
 		struct smc_link *link = e.conn->link;
@@ -484,7 +487,7 @@ static void conn_peer_end_late(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, rtoken->delete_pending);
 	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
 	KUNIT_EXPECT_TRUE(test, rtoken->links & BIT(0));
-	smc_conn_close(other, true, 0);
+	smc_conn_close(other, true, 0, NULL);
 	smc_conn_put(other);
 	conn_env_end(&e);
 }
@@ -514,7 +517,38 @@ static void conn_peer_end_taken(struct kunit *test)
 	other = conn_env_create_conn(test, &e);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	smc_conn_activate(other);
-	smc_conn_close(other, true, 0);
+	smc_conn_close(other, true, 0, NULL);
+	smc_conn_put(other);
+	conn_env_end(&e);
+}
+
+/* The peer names its RMB by its key on the other link, and not by one that counts there only. */
+static void conn_peer_end_by_other_link(struct kunit *test)
+{
+	struct smc_conn_peer_end ask = {
+		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+	};
+	struct smc_rtoken *rtoken;
+	struct smc_conn *other;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
+	KUNIT_ASSERT_NE(test, rtoken->rkey[0], 0x22);
+	other = conn_env_create_conn(test, &e);
+	ask.link = e.first;
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ENOKEY);
+	ask.rkey = rtoken->rkey[0];
+	ask.addr = rtoken->addr[0];
+	/* an RMB that the peer has not announced for the connection's own link */
+	rtoken->links &= ~BIT(e.second->slot);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
+	rtoken->links |= BIT(e.second->slot);
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
+	KUNIT_EXPECT_EQ(test, other->tx.claim.rtoken, e.conn->tx.claim.rtoken);
+	smc_conn_activate(other);
+	smc_conn_close(other, true, 0, NULL);
 	smc_conn_put(other);
 	conn_env_end(&e);
 }
@@ -531,9 +565,9 @@ static void conn_peer_end_after_group(struct kunit *test)
 
 	conn_env_begin(test, &e);
 	other = conn_env_create_conn(test, &e);
-	rcu_read_lock();
-	smc_conn_lgr_events.terminated(other, SMC_LINK_ADMIN);
-	rcu_read_unlock();
+	spin_lock_bh(&other->lock);
+	smc_conn_lose_group_locked(other);
+	spin_unlock_bh(&other->lock);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(other), SMC_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	KUNIT_EXPECT_FALSE(test, list_is_singular(&e.lgr->rmbe_claims.list));
@@ -542,6 +576,235 @@ static void conn_peer_end_after_group(struct kunit *test)
 	while (!list_is_singular(&e.lgr->rmbe_claims.list) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
 	KUNIT_EXPECT_TRUE(test, list_is_singular(&e.lgr->rmbe_claims.list));
+	conn_env_end(&e);
+}
+
+/*
+ * The bytes kept back for a foreign peer are sent with such pauses that some are left when the peer
+ * has found out that its link is lost: 40 s, and half as much for one that is slower.
+ */
+static void conn_reserve_lasts(struct kunit *test)
+{
+	bool due[3] = { };
+	struct smc_conn_tx *tx;
+	unsigned long lasts = 0;
+	struct conn_env e;
+	u32 i;
+
+	conn_env_begin(test, &e);
+	tx = &e.conn->tx;
+	KUNIT_EXPECT_EQ(test, tx->ring.reserve, 16);
+	spin_lock_bh(&e.conn->lock);
+	smc_conn_timer_probe_allowed(e.conn);
+	due[0] = smc_conn_timer_probe_due(e.conn);
+	for (i = 1; i < tx->ring.reserve; i++) {
+		lasts += tx->probe_gap;
+		smc_conn_timer_probe_sent(e.conn);
+		due[1] |= smc_conn_timer_probe_due(e.conn);
+	}
+	/* the peer has moved: the next byte goes at once */
+	smc_conn_timer_probe_allowed(e.conn);
+	due[2] = smc_conn_timer_probe_due(e.conn);
+	spin_unlock_bh(&e.conn->lock);
+	KUNIT_EXPECT_TRUE(test, due[0]);
+	KUNIT_EXPECT_FALSE(test, due[1]);
+	KUNIT_EXPECT_TRUE(test, due[2]);
+	KUNIT_EXPECT_GE(test, lasts, 60 * HZ);
+	conn_env_end(&e);
+}
+
+static bool conn_wait_move(const struct smc_conn *a, const struct smc_conn *b)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (READ_ONCE(a->tx.move.state) == SMC_MOVE_IDLE &&
+	       READ_ONCE(b->tx.move.state) == SMC_MOVE_IDLE && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return (READ_ONCE(a->tx.move.state) == SMC_MOVE_IDLE) !=
+	       (READ_ONCE(b->tx.move.state) == SMC_MOVE_IDLE);
+}
+
+/*
+ * A link became usable: of two connections over another one, one begins to move. The group can end
+ * while a walk is due.
+ */
+static void conn_balance(struct kunit *test)
+{
+	static const struct smc_conn_peer_end ask = {
+		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+	};
+	struct smc_settings *settings = smc_settings_get(&init_net);
+	u8 policy = settings->link_policy, balance = settings->balance;
+	struct smc_conn *other;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_CAP_ORDERLY_MOVE;
+	other = conn_env_create_conn(test, &e);
+	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(other, &ask), 0);
+	smc_conn_activate(other);
+	settings->link_policy = SMC_LINK_BY_CONNS;
+	/* the administrator does not want it */
+	settings->balance = 0;
+	smc_link_notify_usable(e.first);
+	KUNIT_EXPECT_EQ(test, e.lgr->balance.round, 0);
+	settings->balance = 1;
+	smc_link_notify_usable(e.first);
+	KUNIT_EXPECT_TRUE(test, conn_wait_move(e.conn, other));
+	smc_link_notify_usable(e.first);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&e.lgr->balance.work));
+	settings->link_policy = policy;
+	settings->balance = balance;
+	smc_conn_close(other, true, 0, NULL);
+	smc_conn_put(other);
+	conn_env_end(&e);
+}
+
+/**
+ * struct conn_owner - owner of a connection
+ * @broken: number of notifications with SMC_CONN_BROKEN
+ * @at: jiffies of the first of them
+ */
+struct conn_owner {
+	u32 broken;
+	unsigned long at;
+};
+
+/* The connection passes its owner on and does not look at it. */
+static struct smc_sock *conn_owner_sock(struct conn_owner *owner)
+{
+	return (struct smc_sock *)owner;
+}
+
+static void conn_owner_get(struct smc_sock *sock)
+{
+}
+
+static void conn_owner_notify(struct smc_sock *sock, unsigned int bits)
+{
+	struct conn_owner *owner = (struct conn_owner *)sock;
+
+	if (!(bits & SMC_CONN_BROKEN))
+		return;
+	if (!owner->broken)
+		owner->at = jiffies;
+	WRITE_ONCE(owner->broken, owner->broken + 1);
+}
+
+static const struct smc_conn_events conn_owner_events = {
+	.get = conn_owner_get, .notify = conn_owner_notify,
+};
+
+static void conn_env_end_owned(struct conn_env *e)
+{
+	smc_conn_detach(e->conn);
+	/* a notification may be under way */
+	flush_delayed_work(&e->conn->work);
+	conn_env_end(e);
+}
+
+static void conn_complete_sends(const struct smc_link *link)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+
+	fake_ib_complete(qp, qp->nsends, IB_WC_SUCCESS);
+}
+
+/* RFC 7609 section 4.8.2: the clcsock is reset when the peer's RNIC has our A. */
+static void conn_reset_behind_abort(struct kunit *test)
+{
+	struct conn_owner owner = {};
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	smc_conn_attach(e.conn, &conn_owner_events, conn_owner_sock(&owner));
+	smc_conn_abort(e.conn, ETIMEDOUT);
+	spin_lock_bh(&e.conn->lock);
+	/* not because of its time limit */
+	e.conn->tcp_end_deadline = jiffies + 10 * PATIENCE;
+	spin_unlock_bh(&e.conn->lock);
+	smc_conn_queue_work(e.conn);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(owner.broken), 0);
+	KUNIT_EXPECT_FALSE(test, smc_conn_is_broken(e.conn));
+	conn_complete_sends(e.second);
+	KUNIT_EXPECT_TRUE(test, env_wait(&owner.broken, 1));
+	KUNIT_EXPECT_TRUE(test, smc_conn_is_broken(e.conn));
+	conn_env_end_owned(&e);
+	KUNIT_EXPECT_EQ(test, owner.broken, 1);
+}
+
+/* The RNIC does not take it: the reset does not wait for it for long. */
+static void conn_reset_unacked(struct kunit *test)
+{
+	struct conn_owner owner = {};
+	unsigned long from;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	smc_conn_attach(e.conn, &conn_owner_events, conn_owner_sock(&owner));
+	from = jiffies;
+	smc_conn_abort(e.conn, ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, env_wait(&owner.broken, 1));
+	KUNIT_EXPECT_GE(test, owner.at - from, HZ / 10);
+	conn_env_end_owned(&e);
+}
+
+/* RFC 7609 section 4.8.3: without a group nothing can be sent, so the reset comes at once. */
+static void conn_reset_without_group(struct kunit *test)
+{
+	struct conn_owner owner = {};
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	smc_conn_attach(e.conn, &conn_owner_events, conn_owner_sock(&owner));
+	smc_lgr_terminate(e.lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_TRUE(test, env_wait(&owner.broken, 1));
+	conn_env_end_owned(&e);
+}
+
+/* A RST of the peer is its cause: none is due. */
+static void conn_reset_by_peer(struct kunit *test)
+{
+	struct conn_owner owner = {};
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	smc_conn_attach(e.conn, &conn_owner_events, conn_owner_sock(&owner));
+	smc_conn_abort(e.conn, ECONNRESET);
+	conn_complete_sends(e.second);
+	msleep(200);
+	KUNIT_EXPECT_EQ(test, owner.broken, 0);
+	conn_env_end_owned(&e);
+}
+
+/* RFC 7609 sections 3.5.4, 4.8.1: the clcsock ends when both ends have closed and know it. */
+static void conn_ends_clcsock(struct kunit *test)
+{
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_clcsock clcsock = {};
+	struct smc_orphan *orphan;
+	struct conn_env e;
+	struct sock *sk;
+
+	conn_env_begin(test, &e);
+	KUNIT_ASSERT_EQ(test, smc_clcsock_create(&clcsock, &init_net, AF_INET, 1), 0);
+	sk = clcsock.sock->sk;
+	sock_hold(sk);
+	orphan = smc_orphan_create(&clcsock);
+	KUNIT_ASSERT_NOT_NULL(test, orphan);
+	smc_conn_close(e.conn, false, HZ, orphan);
+	conn_complete_sends(e.second);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_PEERCLOSEWAIT1_C);
+	KUNIT_EXPECT_PTR_EQ(test, e.conn->orphan, orphan);
+	KUNIT_EXPECT_FALSE(test, sock_flag(sk, SOCK_DEAD));
+	conn_env_receive(&e, e.second, 1, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED);
+	while (!sock_flag(sk, SOCK_DEAD) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_TRUE(test, sock_flag(sk, SOCK_DEAD));
+	KUNIT_EXPECT_NULL(test, e.conn->orphan);
+	sock_put(sk);
 	conn_env_end(&e);
 }
 
@@ -560,8 +823,16 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_link_held),
 	KUNIT_CASE(conn_peer_end_late),
 	KUNIT_CASE(conn_peer_end_taken),
+	KUNIT_CASE(conn_peer_end_by_other_link),
 	KUNIT_CASE(conn_peer_end_after_group),
 	KUNIT_CASE(conn_abort_rewound),
+	KUNIT_CASE(conn_reserve_lasts),
+	KUNIT_CASE_SLOW(conn_balance),
+	KUNIT_CASE(conn_reset_behind_abort),
+	KUNIT_CASE(conn_reset_unacked),
+	KUNIT_CASE(conn_reset_without_group),
+	KUNIT_CASE(conn_reset_by_peer),
+	KUNIT_CASE(conn_ends_clcsock),
 	{}
 };
 

@@ -1,127 +1,92 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: messages, failures and the end of a link (lgr/link.c). */
+/* KUnit: messages, failures and the end of a link (lgr/link.c, smc_core.c). */
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
-#include <linux/slab.h>
+#include <linux/mutex.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
-#include <smc/lgr/link.h>
+#include <smc/base/stats.h>
+#include "../../lgr/internal.h"
 
-#include "fake_ib.h"
+#include "lgr_env.h"
 #include "suites.h"
 
 /**
  * struct link_test - the environment of one case
- * @fake: device
- * @link: link under test, with the creator's reference
+ * @env: group layer
+ * @lgr: group, whose first link is usable
+ * @link: link under test, the second of the group; reference
  * @qp: its queue pair in the fake device
- * @cdc: number of CDC messages received
- * @llc: number of LLC messages received
- * @len: length of the last message
- * @lost: number of lost upcalls
- * @reason: reason of the last one
- * @slots_free: number of slots_free upcalls
- * @unmapped: number of link_test_unmap callbacks
- * @unmapped_late: the queue pair was already destroyed at one of them
+ * @failed: counter link_fail when the case began
  */
 struct link_test {
-	struct fake_ib *fake;
+	struct lgr_env *env;
+	struct smc_lgr *lgr;
 	struct smc_link *link;
 	struct fake_ib_qp *qp;
-	u32 cdc;
-	u32 llc;
-	u32 len;
-	u32 lost;
-	enum smc_link_reason reason;
-	u32 slots_free;
-	u32 unmapped;
-	bool unmapped_late;
+	u64 failed;
 };
 
-static void link_count_llc(struct smc_link *link, const u8 *buf, u32 len)
-{
-	struct link_test *t = link->lgr;
-
-	t->llc++;
-	t->len = len;
-}
-
-static void link_count_cdc(struct smc_link *link, const u8 *buf, u32 len)
-{
-	struct link_test *t = link->lgr;
-
-	t->cdc++;
-	t->len = len;
-}
-
-static void link_count_lost(struct smc_link *link, enum smc_link_reason reason)
-{
-	struct link_test *t = link->lgr;
-
-	t->lost++;
-	t->reason = reason;
-}
-
-static void link_count_slots_free(struct smc_link *link)
-{
-	struct link_test *t = link->lgr;
-
-	t->slots_free++;
-}
-
-static const struct smc_link_events link_test_events = {
-	.llc = link_count_llc,
-	.cdc = link_count_cdc,
-	.failed = link_count_lost,
-	.slots_free = link_count_slots_free,
-};
+/* The callback of smc_link_shutdown() carries no pointer to the case; one case runs at a time. */
+static u32 unmapped;
+static bool unmapped_late;
 
 static void link_test_unmap(struct smc_link *link)
 {
-	struct link_test *t = link->lgr;
-
-	t->unmapped++;
-	t->unmapped_late |= !link->qp->pd || !smc_qp_is_idle(link->qp);
+	unmapped++;
+	unmapped_late |= !link->qp->pd || !smc_qp_is_idle(link->qp);
 }
 
-static int link_init(struct kunit *test)
+static struct link_test link_begin(struct kunit *test)
 {
-	struct link_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	struct smc_path path;
+	struct link_test t = { .env = test->priv };
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	test->priv = t;
-	t->fake = fake_ib_create(test);
-	fake_ib_path(t->fake, &path);
-	t->link = smc_link_create(t, &init_net, 0, &path, &link_test_events);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->link);
-	KUNIT_EXPECT_NULL(test, path.dev);
-	t->qp = fake_ib_qp(t->link->qp->qp);
-	t->link->peer_gid = t->link->path.gid.gid;
-	t->link->peer_qpn = 7;
-	t->link->peer_psn = 8;
-	return 0;
+	t.lgr = env_create_group_up(test, SMC_SERVER, 1);
+	t.link = env_add_link(test, t.lgr);
+	t.qp = fake_ib_qp(t.link->qp->qp);
+	t.link->peer_gid = t.link->path.gid.gid;
+	t.link->peer_qpn = 7;
+	t.link->peer_psn = 8;
+	t.failed = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
+	return t;
 }
 
-static void link_exit(struct kunit *test)
+static u64 link_count_failed(const struct link_test *t)
 {
-	struct link_test *t = test->priv;
-
-	if (!t)
-		return;
-	if (!IS_ERR_OR_NULL(t->link)) {
-		smc_link_shutdown(t->link, link_test_unmap);
-		KUNIT_EXPECT_EQ(test, t->unmapped, 1);
-		KUNIT_EXPECT_FALSE(test, t->unmapped_late);
-		smc_link_put(t->link);
-	}
-	fake_ib_destroy(test, t->fake);
+	return smc_stats_get(&init_net, SMC_STAT_LINK_FAIL) - t->failed;
 }
 
-static void link_bring_up(struct kunit *test)
+/* Do as smc_lgr_shutdown_link(), with link_test_unmap(). The reference of the case stays. */
+static void link_shut_down(struct kunit *test, struct link_test *t)
 {
-	struct link_test *t = test->priv;
+	unmapped = 0;
+	unmapped_late = false;
+	KUNIT_ASSERT_TRUE(test, smc_lgr_unlink(t->lgr, t->link));
+	smc_link_shutdown(t->link, link_test_unmap);
+	KUNIT_EXPECT_EQ(test, unmapped, 1);
+	KUNIT_EXPECT_FALSE(test, unmapped_late);
+	RCU_INIT_POINTER(t->lgr->unlinked[t->link->slot], NULL);
+	smc_link_put(t->link);
+}
 
+static void link_end(struct kunit *test, struct link_test *t)
+{
+	link_shut_down(test, t);
+	smc_link_put(t->link);
+}
+
+/* Wait until the group has removed the failed link, which is reported to LLC once. */
+static void link_end_failed(struct kunit *test, struct link_test *t)
+{
+	KUNIT_EXPECT_TRUE(test, env_wait_qps(t->env, 1));
+	KUNIT_EXPECT_EQ(test, t->env->link_lost, 1);
+	KUNIT_EXPECT_EQ(test, link_count_failed(t), 1);
+	KUNIT_EXPECT_FALSE(test, t->lgr->dead);
+	smc_link_put(t->link);
+}
+
+static void link_bring_up(struct kunit *test, struct link_test *t)
+{
 	KUNIT_ASSERT_EQ(test, smc_link_connect(t->link), 0);
 	smc_link_activate(t->link);
 	KUNIT_ASSERT_TRUE(test, smc_link_usable(t->link));
@@ -137,163 +102,178 @@ static void link_deliver(struct link_test *t, u8 type, u32 len)
 /* The first byte tells the type; its upper two bits tell whether an unknown type may be ignored. */
 static void link_dispatch(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 	u32 cdc = 0, llc = 0;
 	int type;
 
-	link_bring_up(test);
+	link_bring_up(test, &t);
 	for (type = 0; type < 256; type++) {
-		link_deliver(t, type, 44);
+		link_deliver(&t, type, 44);
 		if (type == 0xfe)
 			cdc++;
 		else if (type < 0x40)
 			llc++;
-		KUNIT_EXPECT_EQ(test, t->cdc, cdc);
-		KUNIT_EXPECT_EQ(test, t->llc, llc);
+		KUNIT_EXPECT_EQ(test, t.env->cdc, cdc);
+		KUNIT_EXPECT_EQ(test, t.env->messages, llc);
 	}
-	KUNIT_EXPECT_EQ(test, t->cdc, 1);
-	link_deliver(t, 0xfe, 0);
-	KUNIT_EXPECT_EQ(test, t->cdc, 1);
+	KUNIT_EXPECT_EQ(test, t.env->cdc, 1);
+	link_deliver(&t, 0xfe, 0);
+	KUNIT_EXPECT_EQ(test, t.env->cdc, 1);
 	/* lengths are checked by the upper layers */
-	link_deliver(t, 0xfe, 1);
-	KUNIT_EXPECT_EQ(test, t->cdc, 2);
-	KUNIT_EXPECT_EQ(test, t->len, 1);
-	KUNIT_EXPECT_EQ(test, t->lost, 0);
+	link_deliver(&t, 0xfe, 1);
+	KUNIT_EXPECT_EQ(test, t.env->cdc, 2);
+	KUNIT_EXPECT_EQ(test, t.env->len, 1);
+	KUNIT_EXPECT_EQ(test, link_count_failed(&t), 0);
+	link_end(test, &t);
 }
 
 static void link_states(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->state), SMC_LINK_INIT);
-	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.link->state), SMC_LINK_INIT);
+	KUNIT_EXPECT_FALSE(test, smc_link_usable(t.link));
 	/* too early, without effect */
-	smc_link_activate(t->link);
-	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
-	KUNIT_ASSERT_EQ(test, smc_link_connect(t->link), 0);
-	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
+	smc_link_activate(t.link);
+	KUNIT_EXPECT_FALSE(test, smc_link_usable(t.link));
+	KUNIT_ASSERT_EQ(test, smc_link_connect(t.link), 0);
+	KUNIT_EXPECT_FALSE(test, smc_link_usable(t.link));
 	/* the peer's CONFIRM LINK may arrive before our own state change */
-	link_deliver(t, 1, 44);
-	KUNIT_EXPECT_EQ(test, t->llc, 1);
-	KUNIT_EXPECT_NE(test, smc_link_connect(t->link), 0);
-	smc_link_activate(t->link);
-	KUNIT_EXPECT_TRUE(test, smc_link_usable(t->link));
+	link_deliver(&t, 1, 44);
+	KUNIT_EXPECT_EQ(test, t.env->messages, 1);
+	KUNIT_EXPECT_NE(test, smc_link_connect(t.link), 0);
+	smc_link_activate(t.link);
+	KUNIT_EXPECT_TRUE(test, smc_link_usable(t.link));
+	link_end(test, &t);
 }
 
 static void link_psn(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 
-	KUNIT_EXPECT_LE(test, t->link->psn, 0xffffff);
-	KUNIT_EXPECT_EQ(test, t->link->mtu, IB_MTU_1024);
+	KUNIT_EXPECT_LE(test, t.link->psn, 0xffffff);
+	KUNIT_EXPECT_EQ(test, t.link->mtu, IB_MTU_1024);
+	link_end(test, &t);
 }
 
-/* The first reason stays and is reported once. */
+/* The first reason stays and is counted once. */
 static void link_fail(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 
-	link_bring_up(test);
+	link_bring_up(test, &t);
+	/* the group does not take the link out of the set meanwhile */
+	mutex_lock(&t.lgr->failover_mutex);
 	local_bh_disable();
-	smc_link_fail(t->link, SMC_LINK_TEST_TIMEOUT);
-	smc_link_fail(t->link, SMC_LINK_PORT_DOWN);
+	smc_link_fail(t.link, SMC_LINK_TEST_TIMEOUT);
+	smc_link_fail(t.link, SMC_LINK_PORT_DOWN);
 	local_bh_enable();
-	KUNIT_EXPECT_EQ(test, t->lost, 1);
-	KUNIT_EXPECT_EQ(test, t->reason, SMC_LINK_TEST_TIMEOUT);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->reason), SMC_LINK_TEST_TIMEOUT);
-	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
+	KUNIT_EXPECT_EQ(test, link_count_failed(&t), 1);
+	KUNIT_EXPECT_EQ(test, t.lgr->failed_slots, BIT(t.link->slot));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.link->reason), SMC_LINK_TEST_TIMEOUT);
+	KUNIT_EXPECT_FALSE(test, smc_link_usable(t.link));
 	/* until the fence, CDC is accepted and LLC is not */
-	link_deliver(t, 0xfe, 44);
-	KUNIT_EXPECT_EQ(test, t->cdc, 1);
-	link_deliver(t, 1, 44);
-	KUNIT_EXPECT_EQ(test, t->llc, 0);
-	smc_link_activate(t->link);
-	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
-	KUNIT_EXPECT_FALSE(test, smc_link_fenced(t->link));
-	smc_link_fence(t->link);
-	KUNIT_EXPECT_TRUE(test, smc_link_fenced(t->link));
-	KUNIT_EXPECT_NE(test, atomic_read(&t->link->state), SMC_LINK_DEAD);
+	link_deliver(&t, 0xfe, 44);
+	KUNIT_EXPECT_EQ(test, t.env->cdc, 1);
+	link_deliver(&t, 1, 44);
+	KUNIT_EXPECT_EQ(test, t.env->messages, 0);
+	smc_link_activate(t.link);
+	KUNIT_EXPECT_FALSE(test, smc_link_usable(t.link));
+	KUNIT_EXPECT_FALSE(test, smc_link_fenced(t.link));
+	smc_link_fence(t.link);
+	KUNIT_EXPECT_TRUE(test, smc_link_fenced(t.link));
+	KUNIT_EXPECT_NE(test, atomic_read(&t.link->state), SMC_LINK_DEAD);
+	mutex_unlock(&t.lgr->failover_mutex);
+	link_end_failed(test, &t);
 }
 
 static void link_qp_breaks(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 
-	link_bring_up(test);
-	fake_ib_receive(t->qp, NULL, 0, 0, IB_WC_LOC_PROT_ERR);
-	KUNIT_EXPECT_EQ(test, t->lost, 1);
-	KUNIT_EXPECT_EQ(test, t->reason, SMC_LINK_QP_ERROR);
+	link_bring_up(test, &t);
+	fake_ib_receive(t.qp, NULL, 0, 0, IB_WC_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.link->reason), SMC_LINK_QP_ERROR);
+	link_end_failed(test, &t);
 }
 
-/* An orderly end is not reported as a loss. */
+/* An orderly end is not counted as a failure. */
 static void link_shutdown(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 	struct smc_wr_slot *slot;
 
-	link_bring_up(test);
-	slot = smc_wr_slot_get(t->link->qp);
+	link_bring_up(test, &t);
+	slot = smc_wr_slot_get(t.link->qp);
 	KUNIT_ASSERT_NOT_NULL(test, slot);
-	smc_link_get(t->link);
-	smc_link_shutdown(t->link, link_test_unmap);
-	KUNIT_EXPECT_EQ(test, t->unmapped, 1);
-	KUNIT_EXPECT_EQ(test, t->lost, 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->reason), SMC_LINK_ADMIN);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->link->state), SMC_LINK_DEAD);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->npd), 0);
-	smc_link_put(t->link);
+	smc_link_get(t.link);
+	link_shut_down(test, &t);
+	KUNIT_EXPECT_EQ(test, link_count_failed(&t), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.link->reason), SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.link->state), SMC_LINK_DEAD);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.env->fake->nqp), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t.env->fake->npd), 1);
+	smc_link_put(t.link);
 	/* with a reference the link can be read, but posts fail */
 	KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(slot);
-	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->link->qp));
-	smc_link_fail(t->link, SMC_LINK_QP_ERROR);
-	KUNIT_EXPECT_EQ(test, t->lost, 0);
-	smc_link_put(t->link);
-	t->link = NULL;
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t.link->qp));
+	smc_link_fail(t.link, SMC_LINK_QP_ERROR);
+	KUNIT_EXPECT_EQ(test, link_count_failed(&t), 0);
+	KUNIT_EXPECT_EQ(test, t.lgr->failed_slots, 0);
+	smc_link_put(t.link);
 }
 
 /* A link that cannot be created puts its path. */
 static void link_create_fails(struct kunit *test)
 {
-	struct link_test *t = test->priv;
-	u32 refs = kref_read(&t->fake->sdev->ref);
+	static const struct smc_wr_events unused;
+	struct link_test t = link_begin(test);
+	u32 refs = kref_read(&t.env->fake->sdev->ref);
 	struct smc_path path;
 
-	fake_ib_path(t->fake, &path);
-	t->fake->fail_cq = true;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_link_create(t, &init_net, 1, &path, &link_test_events)),
-			-ENOMEM);
-	t->fake->fail_cq = false;
+	fake_ib_path(t.env->fake, &path);
+	t.env->fake->fail_cq = true;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_link_create(t.lgr, 2, &path, &unused)), -ENOMEM);
+	t.env->fake->fail_cq = false;
 	KUNIT_EXPECT_NULL(test, path.dev);
-	KUNIT_EXPECT_EQ(test, kref_read(&t->fake->sdev->ref), refs);
+	KUNIT_EXPECT_EQ(test, kref_read(&t.env->fake->sdev->ref), refs);
+	link_end(test, &t);
 }
 
 static void link_connect_fails(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 
-	t->fake->fail_modify = IB_QPS_RTR;
-	KUNIT_EXPECT_EQ(test, smc_link_connect(t->link), -EIO);
-	t->fake->fail_modify = -1;
-	smc_link_activate(t->link);
-	KUNIT_EXPECT_FALSE(test, smc_link_usable(t->link));
-	smc_link_fail(t->link, SMC_LINK_SETUP_FAILED);
-	KUNIT_EXPECT_EQ(test, t->lost, 1);
+	t.env->fake->fail_modify = IB_QPS_RTR;
+	KUNIT_EXPECT_EQ(test, smc_link_connect(t.link), -EIO);
+	t.env->fake->fail_modify = -1;
+	smc_link_activate(t.link);
+	KUNIT_EXPECT_FALSE(test, smc_link_usable(t.link));
+	smc_link_fail(t.link, SMC_LINK_SETUP_FAILED);
+	link_end_failed(test, &t);
 }
 
 static void link_slots_free(struct kunit *test)
 {
-	struct link_test *t = test->priv;
+	struct link_test t = link_begin(test);
 	struct smc_wr_slot *slot, *last = NULL;
 
-	link_bring_up(test);
-	while ((slot = smc_wr_slot_get(t->link->qp)))
+	link_bring_up(test, &t);
+	while ((slot = smc_wr_slot_get(t.link->qp)))
 		last = slot;
 	KUNIT_ASSERT_NOT_NULL(test, last);
 	smc_wr_slot_put(last);
-	flush_work(&t->link->qp->upcall_work);
-	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
+	flush_work(&t.link->qp->upcall_work);
+	KUNIT_EXPECT_EQ(test, t.env->slots_free, 1);
+	/* connections that a held link has refused try again, too */
+	smc_link_hold_conns(t.link, true);
+	KUNIT_EXPECT_TRUE(test, smc_link_conns_held(t.link));
+	KUNIT_EXPECT_EQ(test, t.env->slots_free, 1);
+	smc_link_hold_conns(t.link, false);
+	KUNIT_EXPECT_FALSE(test, smc_link_conns_held(t.link));
+	KUNIT_EXPECT_EQ(test, t.env->slots_free, 2);
+	link_end(test, &t);
 }
 
 static void link_reasons(struct kunit *test)
@@ -323,7 +303,9 @@ static struct kunit_case link_cases[] = {
 
 struct kunit_suite smc_link_suite = {
 	.name = "smc_link",
-	.init = link_init,
-	.exit = link_exit,
+	.suite_init = env_suite_init,
+	.suite_exit = env_suite_exit,
+	.init = env_init,
+	.exit = env_exit,
 	.test_cases = link_cases,
 };

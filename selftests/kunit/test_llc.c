@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * LLC of a group with two or three links of which one is lost or deleted: which messages are sent
- * over the other link, and how received messages are handled. The layers above the group are real,
- * the RNIC is a fake.
+ * over the other link, and how received messages are handled. What does not wait for a peer that
+ * accepts or answers nothing. The layers above the group are real, the RNIC is a fake.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -14,11 +14,19 @@
 #include <smc/proto/llc_msg.h>
 #include "../../llc/internal.h"
 
-#include "core_env.h"
+#include "lgr_env.h"
 #include "suites.h"
 
 #define WAIT_MAX	(10 * HZ)
 #define QUIET_MS	300	/* for works that have nothing to send */
+#define PROMPT		(HZ / 10)	/* an answer that no work has to give */
+#define SOON		(1 * HZ)	/* a work of a busy host; others wait ten times as long */
+
+/*
+ * Groups that keep two works busy each: more works than one queue runs at a time. A debug kernel,
+ * where they would take all of the processor by polling, has a few of them.
+ */
+#define HOSTILE		(IS_ENABLED(CONFIG_KASAN) ? 6 : WQ_DFL_ACTIVE / 2 + 1)
 
 /**
  * struct llc_pair - a group with two links
@@ -38,26 +46,44 @@ struct llc_pair {
 	u64 deleted;
 };
 
-static void llc_pair_begin(struct kunit *test, struct llc_pair *p, enum smc_role role, bool marker)
+/* The group has only the first link yet. @caps: capabilities of the peer */
+static void llc_one_begin(struct kunit *test, struct llc_pair *p, enum smc_role role, u32 caps)
 {
+	memset(p, 0, sizeof(*p));
 	p->lgr = env_create_group_up(test, role, 1);
-	p->lgr->peer.marker = marker;
+	p->lgr->peer.caps = caps;
 	p->first = smc_lgr_get_link(p->lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, p->first);
 	/* a client gets the number from the server */
 	WRITE_ONCE(p->first->num, 1);
+	smc_lgr_set_ready(p->lgr);
+}
+
+static void llc_pair_begin(struct kunit *test, struct llc_pair *p, enum smc_role role, u32 caps)
+{
+	llc_one_begin(test, p, role, caps);
 	p->second = env_add_link(test, p->lgr);
 	WRITE_ONCE(p->second->num, 2);
 	env_bring_up(test, p->second);
-	smc_lgr_set_ready(p->lgr);
 	p->num = p->second->num;
 	p->failed = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 	p->deleted = smc_stats_get(&init_net, SMC_STAT_LINK_DEL);
 }
 
+/* Add a usable link with number @num. Return it with a reference. */
+static struct smc_link *llc_pair_add_link(struct kunit *test, const struct llc_pair *p, u8 num)
+{
+	struct smc_link *link = env_add_link(test, p->lgr);
+
+	WRITE_ONCE(link->num, num);
+	env_bring_up(test, link);
+	return link;
+}
+
 static void llc_pair_end(struct llc_pair *p)
 {
-	smc_link_put(p->second);
+	if (p->second)
+		smc_link_put(p->second);
 	smc_link_put(p->first);
 }
 
@@ -76,10 +102,11 @@ static const struct smc_llc *llc_pair_llc(const struct llc_pair *p)
 	return p->lgr->llc;
 }
 
-/* Count the DELETE LINK requests or responses sent over @first; @last is the last of them. */
-static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
+/* Count the requests or responses of @type sent over @link; @last is the last of them. */
+static u32 llc_link_count_sent(const struct smc_link *link, enum smc_llc_type type, bool response,
+			       struct smc_llc_msg *last)
 {
-	struct fake_ib_qp *qp = fake_ib_qp(p->first->qp->qp);
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
 	struct fake_ib_wr *wr;
 	struct smc_llc_msg msg;
 	u32 i, n = 0;
@@ -87,7 +114,7 @@ static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct s
 	for (i = 0; (wr = fake_ib_sent(qp, i)); i++) {
 		if (wr->opcode != IB_WR_SEND ||
 		    smc_llc_msg_parse((u8 *)(uintptr_t)wr->sge[0].addr, wr->sge[0].length, &msg) ||
-		    msg.type != SMC_LLC_DELETE_LINK || msg.response != response)
+		    msg.type != type || msg.response != response)
 			continue;
 		*last = msg;
 		n++;
@@ -95,18 +122,60 @@ static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct s
 	return n;
 }
 
-static bool llc_pair_wait_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
+/* Wait until @n of them were sent, at most @limit jiffies. */
+static bool llc_wait_sent_for(const struct smc_link *link, enum smc_llc_type type, bool response,
+			      u32 n, unsigned long limit, struct smc_llc_msg *last)
 {
-	unsigned long until = jiffies + WAIT_MAX;
+	unsigned long until = jiffies + limit;
 
-	while (!llc_pair_count_sent(p, response, last) && time_before(jiffies, until))
+	while (llc_link_count_sent(link, type, response, last) < n && time_before(jiffies, until))
 		usleep_range(1000, 2000);
-	return llc_pair_count_sent(p, response, last);
+	return llc_link_count_sent(link, type, response, last) >= n;
 }
 
-static bool llc_pair_wait_gone(const struct llc_pair *p)
+static bool llc_link_wait_sent(const struct smc_link *link, enum smc_llc_type type, bool response,
+			       u32 n, struct smc_llc_msg *last)
+{
+	return llc_wait_sent_for(link, type, response, n, WAIT_MAX, last);
+}
+
+/* DELETE LINK over the link that stays */
+static u32 llc_pair_count_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
+{
+	return llc_link_count_sent(p->first, SMC_LLC_DELETE_LINK, response, last);
+}
+
+static bool llc_pair_wait_sent(const struct llc_pair *p, bool response, struct smc_llc_msg *last)
+{
+	return llc_link_wait_sent(p->first, SMC_LLC_DELETE_LINK, response, 1, last);
+}
+
+static enum smc_llc_exchange llc_pair_running(const struct llc_pair *p)
+{
+	return READ_ONCE(llc_pair_llc(p)->running);
+}
+
+/* As if an exchange began or ended. */
+static void llc_set_running(struct smc_llc *llc, enum smc_llc_exchange exchange)
+{
+	spin_lock_bh(&llc->lock);
+	llc->running = exchange;
+	spin_unlock_bh(&llc->lock);
+	wake_up_all(&llc->wait);
+}
+
+static bool llc_pair_wait_idle(const struct llc_pair *p)
 {
 	unsigned long until = jiffies + WAIT_MAX;
+
+	while (llc_pair_running(p) != SMC_LLC_X_IDLE && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return llc_pair_running(p) == SMC_LLC_X_IDLE;
+}
+
+static bool llc_pair_wait_gone(const struct llc_pair *p, unsigned long limit)
+{
+	unsigned long until = jiffies + limit;
 	struct smc_link *link;
 
 	do {
@@ -128,8 +197,8 @@ static bool llc_pair_wait_deleted(const struct llc_pair *p)
 	return llc_pair_count_deleted(p);
 }
 
-/* The peer sends @msg over @first. */
-static void llc_pair_receive(const struct llc_pair *p, const struct smc_llc_msg *msg)
+/* The peer sends @msg over @link. */
+static void llc_link_receive(struct smc_link *link, const struct smc_llc_msg *msg)
 {
 	u8 buf[128];
 	int len = smc_llc_msg_build(msg, buf, sizeof(buf));
@@ -137,9 +206,56 @@ static void llc_pair_receive(const struct llc_pair *p, const struct smc_llc_msg 
 	WARN_ON(len <= 0);
 	local_bh_disable();
 	rcu_read_lock();
-	smc_llc_events.message(p->first, buf, len);
+	smc_llc_events.message(link, buf, len);
 	rcu_read_unlock();
 	local_bh_enable();
+}
+
+static void llc_pair_receive(const struct llc_pair *p, const struct smc_llc_msg *msg)
+{
+	llc_link_receive(p->first, msg);
+}
+
+/* The peer sends TEST LINK over @link; its user data begin with @no. */
+static void llc_receive_test(struct smc_link *link, u8 no)
+{
+	struct smc_llc_msg msg = {
+		.type = SMC_LLC_TEST_LINK,
+		.version = link->lgr->peer.version,
+		.test_link = { .data = { no, 1, 2, 3 } },
+	};
+
+	llc_link_receive(link, &msg);
+}
+
+/* The peer announces an RMB over @link. */
+static void llc_receive_rkey(struct smc_link *link)
+{
+	struct smc_llc_msg msg = {
+		.type = SMC_LLC_CONFIRM_RKEY,
+		.version = link->lgr->peer.version,
+		.confirm_rkey = { .rkey = 0x77, .vaddr = 0x1000 },
+	};
+
+	llc_link_receive(link, &msg);
+}
+
+/* The peer has no receive for what we send over @link: no slot becomes free. */
+static void llc_use_up_slots(struct kunit *test, struct smc_link *link)
+{
+	struct smc_wr_slot *slot;
+	int rc = 0;
+
+	while (!rc && (slot = smc_wr_slot_get_llc(link->qp, SMC_WR_MSG_LEN)))
+		rc = smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true);
+	KUNIT_EXPECT_EQ(test, rc, 0);
+}
+
+static void llc_free_slots(struct smc_link *link)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+
+	fake_ib_complete(qp, READ_ONCE(qp->nsends), IB_WC_SUCCESS);
 }
 
 /* The peer sends DELETE LINK for link @num. */
@@ -149,33 +265,31 @@ static void llc_pair_receive_delete(const struct llc_pair *p, bool response, u32
 		.type = SMC_LLC_DELETE_LINK,
 		.version = p->lgr->peer.version,
 		.response = response,
-		.delete_link = { .link_num = p->num, .reason = reason, .orderly = true },
+		.delete_link = {
+			.link_num = p->num, .reason = reason,
+			.orderly = reason != SMC_LLC_DEL_LOST_PATH,
+		},
 	};
 
 	llc_pair_receive(p, &msg);
 }
 
-/* The client sends REQUEST ADD LINK. */
-static void llc_pair_receive_request(const struct llc_pair *p)
+/* The client sends REQUEST ADD LINK over @link. */
+static void llc_link_receive_request(struct smc_link *link)
 {
 	u8 gid[SMC_GID_LEN] = { 0xfe, 0x80 };
 	struct smc_llc_msg msg = {
 		.type = SMC_LLC_REQ_ADD_LINK,
-		.version = p->lgr->peer.version,
+		.version = link->lgr->peer.version,
 		.req_add_link = { .gids = { .raw = gid, .count = 1 } },
 	};
 
-	llc_pair_receive(p, &msg);
+	llc_link_receive(link, &msg);
 }
 
-/* Add a usable link with number @num. Return it with a reference. */
-static struct smc_link *llc_pair_add_link(struct kunit *test, const struct llc_pair *p, u8 num)
+static void llc_pair_receive_request(const struct llc_pair *p)
 {
-	struct smc_link *link = env_add_link(test, p->lgr);
-
-	WRITE_ONCE(link->num, num);
-	env_bring_up(test, link);
-	return link;
+	llc_link_receive_request(p->first);
 }
 
 static u8 llc_pair_cap(const struct llc_pair *p)
@@ -194,7 +308,7 @@ static bool llc_pair_wait_cap(const struct llc_pair *p, u8 cap)
 
 static void llc_pair_expect_one_left(struct kunit *test, const struct llc_pair *p)
 {
-	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(p));
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(p, WAIT_MAX));
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(p->lgr->dead));
 	KUNIT_EXPECT_TRUE(test, smc_link_usable(p->first));
 }
@@ -205,13 +319,14 @@ static void llc_run_lost(struct kunit *test, enum smc_role role)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, role, true);
+	llc_pair_begin(test, &p, role, SMC_CAP_DELETE_LOST);
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
 	llc_pair_expect_one_left(test, &p);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_LOST_PATH);
 	KUNIT_EXPECT_FALSE(test, msg.delete_link.all);
+	KUNIT_EXPECT_FALSE(test, msg.delete_link.orderly);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 1);
 	/* recovery is scheduled */
 	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.armed &&
@@ -234,13 +349,177 @@ static void llc_lost_client(struct kunit *test)
 	llc_run_lost(test, SMC_CLIENT);
 }
 
+/*
+ * Links are lost while another exchange of the server runs: when that is over, DELETE LINK is sent
+ * for each in a turn of its own, before any other exchange begins.
+ */
+static void llc_lost_turn(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct smc_link *third;
+	struct smc_llc *llc;
+	struct llc_pair p;
+	bool overtaken;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc = p.lgr->llc;
+	third = llc_pair_add_link(test, &p, 3);
+	llc_set_running(llc, SMC_LLC_X_ADD_LINK);
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	smc_link_fail(third, SMC_LINK_PORT_DOWN);
+	llc_pair_expect_one_left(test, &p);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
+	spin_lock_bh(&llc->lock);
+	llc->running = SMC_LLC_X_IDLE;
+	overtaken = smc_recovery_take_turn(llc, SMC_LLC_DO_ADD_LINK);
+	llc->recovery.any_port = false;	/* no link is added in this case */
+	spin_unlock_bh(&llc->lock);
+	wake_up_all(&llc->wait);
+	KUNIT_EXPECT_FALSE(test, overtaken);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_DELETE_LINK);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 1);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	llc_pair_receive_delete(&p, true, SMC_LLC_DEL_NO_LINK);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_DELETE_LINK, false, 2, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, 3);
+	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_DELETE_LINK);
+	p.num = 3;
+	llc_pair_receive_delete(&p, true, SMC_LLC_DEL_NO_LINK);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	smc_link_put(third);
+	llc_pair_end(&p);
+}
+
+/* The server offers a link; @offer is its ADD LINK. */
+static void llc_one_offer(struct kunit *test, struct llc_pair *p, struct smc_llc_msg *offer)
+{
+	struct smc_llc *llc = p->lgr->llc;
+
+	spin_lock_bh(&llc->lock);
+	llc->running = SMC_LLC_X_ADD_LINK;
+	smc_add_link_server_begin(llc, p->first, 1);
+	spin_unlock_bh(&llc->lock);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p->first, SMC_LLC_ADD_LINK, false, 1, offer));
+}
+
+/* The client accepts another link than offered: the server's exchange ends with DELETE LINK. */
+static void llc_add_fails(struct kunit *test)
+{
+	struct smc_llc_msg msg, rsp;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_one_offer(test, &p, &msg);
+	p.num = msg.add_link.link_num;
+	rsp = msg;
+	rsp.response = true;
+	rsp.add_link.link_num = p.num + 1;
+	llc_pair_receive(&p, &rsp);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_ADD_LINK);
+	llc_pair_receive_delete(&p, true, 0);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	llc_pair_expect_one_left(test, &p);
+	llc_pair_end(&p);
+}
+
+/* The server cannot create the link, so the client rejects the offer: the server tries again. */
+static void llc_add_again(struct kunit *test)
+{
+	struct lgr_env *env = test->priv;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	env->fake->fail_pd = true;
+	llc_one_offer(test, &p, &msg);
+	env->fake->fail_pd = false;
+	KUNIT_EXPECT_EQ(test, msg.add_link.qpn, 0);
+	/* a link has one slot for messages of this size */
+	fake_ib_complete(fake_ib_qp(p.first->qp->qp), 1, IB_WC_SUCCESS);
+	msg.response = true;
+	msg.add_link.rejected = true;
+	msg.add_link.reason = SMC_LLC_REJ_NO_ALT_PATH;
+	msg.add_link.has_ext = false;
+	llc_pair_receive(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.retry);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_ADD_LINK, false, 1, &msg));
+	KUNIT_EXPECT_NE(test, msg.add_link.qpn, 0);
+	llc_pair_end(&p);
+}
+
+/*
+ * The client requests a link while another exchange of the server has the turn; when that is over,
+ * there is no place for a link any more: the server says so.
+ */
+static void llc_asked_turn(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_set_running(p.lgr->llc, SMC_LLC_X_ADD_LINK);
+	llc_pair_receive_request(&p);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_ADD_LINK, false, &msg), 0);
+	p.lgr->peer.max_links = 1;
+	llc_set_running(p.lgr->llc, SMC_LLC_X_IDLE);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_REQ_ADD_LINK, true, 1, &msg));
+	KUNIT_EXPECT_FALSE(test, smc_recovery_has_requests(p.lgr->llc));
+	llc_pair_end(&p);
+}
+
+/* Requests over two links: each is refused over the link that carried it. */
+static void llc_asked_links(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	p.lgr->peer.max_links = 1;
+	llc_link_receive_request(p.second);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.second, SMC_LLC_REQ_ADD_LINK, true, 1, &msg));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_REQ_ADD_LINK, true, &msg), 0);
+	llc_link_receive_request(p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_REQ_ADD_LINK, true, 1, &msg));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_REQ_ADD_LINK, true, &msg), 1);
+	llc_pair_end(&p);
+}
+
+/* An offer is the only answer to a request. */
+static void llc_asked_offer(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_pair_receive_request(&p);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_ADD_LINK, false, 1, &msg));
+	KUNIT_EXPECT_FALSE(test, smc_recovery_has_requests(p.lgr->llc));
+	msg.response = true;
+	msg.add_link.rejected = true;
+	msg.add_link.reason = SMC_LLC_REJ_NO_ALT_PATH;
+	msg.add_link.has_ext = false;
+	llc_pair_receive(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_REQ_ADD_LINK, true, &msg), 0);
+	llc_pair_end(&p);
+}
+
 /* A foreign server gets the request later, and not at all if it detects the loss itself. */
 static void llc_lost_foreign(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_CLIENT, false);
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1 & ~SMC_CAP_DELETE_LOST);
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
 	llc_pair_expect_one_left(test, &p);
 	msleep(QUIET_MS);
@@ -249,6 +528,7 @@ static void llc_lost_foreign(struct kunit *test)
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_NO_LINK);
+	KUNIT_EXPECT_FALSE(test, msg.delete_link.orderly);
 	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->delete.requests[p.second->slot], 0);
 	llc_pair_end(&p);
 }
@@ -259,11 +539,12 @@ static void llc_deleted_client(struct kunit *test)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, 0);
+	KUNIT_EXPECT_TRUE(test, msg.delete_link.orderly);
 	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
 	llc_pair_expect_one_left(test, &p);
 	/* the client waits until its response has been sent */
@@ -282,7 +563,7 @@ static void llc_deleted_again(struct kunit *test)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, true, &msg));
 	llc_pair_expect_one_left(test, &p);
@@ -305,7 +586,7 @@ static void llc_request_server(struct kunit *test)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
@@ -322,10 +603,11 @@ static void llc_ordered_server(struct kunit *test)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_CAP_DELETE_WORKING);
 	KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, msg.delete_link.orderly);
 	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
 	llc_pair_receive_delete(&p, true, 0);
 	llc_pair_expect_one_left(test, &p);
@@ -342,7 +624,7 @@ static void llc_ordered_fails(struct kunit *test)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_CAP_DELETE_WORKING);
 	KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
@@ -358,7 +640,7 @@ static void llc_cap_hint(struct kunit *test)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_CAP_DELETE_WORKING | SMC_CAP_LINK_ORDERS);
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_cap(&p, 1));
@@ -371,13 +653,33 @@ static void llc_cap_hint(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* A foreign client may request links all the time: that does not lift the limit. */
+static void llc_cap_foreign(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1 & ~SMC_CAP_LINK_ORDERS);
+	smc_recovery_link_added(p.lgr->llc, p.num);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_cap(&p, 1));
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_deleted(&p));
+	llc_pair_receive_request(&p);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
+	llc_pair_end(&p);
+}
+
 /* The limit set by the operator of this host is not lifted by a client's request at any time. */
 static void llc_cap_held(struct kunit *test)
 {
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_CAP_DELETE_WORKING | SMC_CAP_LINK_ORDERS);
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
@@ -404,7 +706,7 @@ static void llc_cap_both(struct kunit *test)
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
 	smc_delete_link_schedule(p.lgr->llc, p.second, SMC_LLC_DEL_OPERATOR,
@@ -427,7 +729,7 @@ static void llc_run_cap_added(struct kunit *test, enum smc_role role, u8 cap)
 	struct smc_link *link;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, role, true);
+	llc_pair_begin(test, &p, role, SMC_PEER_CAPS_TAG_1);
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	if (role == SMC_SERVER) {
 		KUNIT_ASSERT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
@@ -459,15 +761,15 @@ static void llc_cap_added_client(struct kunit *test)
 /* A client lowers the limit before the link ends, which may trigger recovery. */
 static void llc_cap_first(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
 	smc_recovery_link_added(p.lgr->llc, p.num);
 	/* the end of the link takes a while */
 	env->fake->no_flush = true;
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
-	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(&p));
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(&p, WAIT_MAX));
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
 	KUNIT_EXPECT_FALSE(test, smc_link_fenced(p.second));
 	env->fake->no_flush = false;
@@ -480,7 +782,7 @@ static void llc_redundant_client(struct kunit *test)
 	struct smc_link *third;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_CLIENT, true);
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
 	third = llc_pair_add_link(test, &p, 3);
 	smc_recovery_link_added(p.lgr->llc, 3);
 	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->cap.most, 3);
@@ -495,13 +797,6 @@ static void llc_redundant_client(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-static void llc_set_running(struct smc_llc *llc, enum smc_llc_exchange exchange)
-{
-	spin_lock_bh(&llc->lock);
-	llc->running = exchange;
-	spin_unlock_bh(&llc->lock);
-}
-
 /* The same on a server: it is subtracted only once if the deletion has to wait for the turn. */
 static void llc_redundant_server(struct kunit *test)
 {
@@ -509,7 +804,7 @@ static void llc_redundant_server(struct kunit *test)
 	struct smc_link *third;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, true);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_CAP_DELETE_WORKING);
 	llc_set_running(p.lgr->llc, SMC_LLC_X_RKEY);
 	third = llc_pair_add_link(test, &p, 3);
 	smc_recovery_link_added(p.lgr->llc, 3);
@@ -538,7 +833,7 @@ static void llc_redundant_stays(struct kunit *test)
 	struct smc_link *third;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, false);
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1 & ~SMC_CAP_DELETE_WORKING);
 	third = llc_pair_add_link(test, &p, 3);
 	/* keep the link from getting quiet */
 	WRITE_ONCE(third->last_cdc, jiffies + WAIT_MAX);
@@ -559,16 +854,178 @@ static void llc_redundant_stays(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* The group ends. @acked: the peer's RNIC acknowledges what is sent over the first link. */
+static void llc_run_delete_all(struct kunit *test, bool acked, u64 want)
+{
+	u64 before = smc_stats_get(&init_net, SMC_STAT_TX_LLC);
+	struct fake_ib_qp *qp;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	qp = fake_ib_qp(p.first->qp->qp);
+	smc_lgr_terminate(p.lgr, SMC_LINK_ADMIN);
+	if (acked) {
+		/* the queue pair stays for half a second, and 0.2 s after the last message */
+		KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+		KUNIT_EXPECT_TRUE(test, msg.delete_link.all);
+		fake_ib_complete(qp, qp->nsends, IB_WC_SUCCESS);
+	}
+	llc_pair_end(&p);
+	env_put_group(test->priv, p.lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_TX_LLC) - before, want);
+}
+
+/* DELETE LINK for all links goes over one link after the other until it is acknowledged. */
+static void llc_delete_all_lost(struct kunit *test)
+{
+	llc_run_delete_all(test, false, 2);
+}
+
+static void llc_delete_all_acked(struct kunit *test)
+{
+	llc_run_delete_all(test, true, 1);
+}
+
+/* TEST LINK is answered over one link while the exchange of the group waits for another one. */
+static void llc_test_link_at_once(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct smc_llc *llc;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc = p.lgr->llc;
+	llc_use_up_slots(test, p.second);
+	llc_receive_rkey(p.second);
+	while (READ_ONCE(llc->nqueued))
+		usleep_range(1000, 2000);
+	/* waits for a slot to answer with; a further message has to wait for its turn */
+	llc_receive_rkey(p.first);
+	llc_receive_test(p.first, 1);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_TEST_LINK, true, 1, PROMPT, &msg));
+	KUNIT_EXPECT_EQ(test, msg.test_link.data[0], 1);
+	KUNIT_EXPECT_EQ(test, msg.test_link.data[3], 3);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, &msg), 0);
+	llc_free_slots(p.second);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 1, &msg));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(p.lgr->dead));
+	llc_pair_end(&p);
+}
+
+/* Without a slot, the answer to the last request is sent when one is free, and nothing waits. */
+static void llc_test_link_no_slot(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	llc_use_up_slots(test, p.second);
+	llc_receive_test(p.second, 1);
+	llc_receive_test(p.second, 2);
+	/* the queue of messages does not wait for this */
+	llc_receive_rkey(p.first);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_CONFIRM_RKEY, true, 1, SOON, &msg));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_TEST_LINK, true, &msg), 0);
+	llc_free_slots(p.second);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.second, SMC_LLC_TEST_LINK, true, 1, PROMPT, &msg));
+	KUNIT_EXPECT_EQ(test, msg.test_link.data[0], 2);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_TEST_LINK, true, &msg), 1);
+	/* the next one is answered at once */
+	llc_receive_test(p.second, 3);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_TEST_LINK, true, &msg), 2);
+	KUNIT_EXPECT_EQ(test, msg.test_link.data[0], 3);
+	llc_pair_end(&p);
+}
+
+/* An answer that a link still owes is not sent over the next link in its slot. */
+static void llc_test_link_next_link(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct llc_pair p;
+	u32 slot;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_use_up_slots(test, p.second);
+	llc_receive_test(p.second, 1);
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	llc_pair_expect_one_left(test, &p);
+	slot = p.second->slot;
+	while (test_bit(slot, &p.lgr->slots))
+		usleep_range(1000, 2000);
+	smc_link_put(p.second);
+	p.second = llc_pair_add_link(test, &p, 3);
+	KUNIT_EXPECT_EQ(test, p.second->slot, slot);
+	llc_use_up_slots(test, p.second);
+	llc_free_slots(p.second);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_TEST_LINK, true, &msg), 0);
+	llc_receive_test(p.second, 2);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_TEST_LINK, true, &msg), 1);
+	KUNIT_EXPECT_EQ(test, msg.test_link.data[0], 2);
+	llc_pair_end(&p);
+}
+
+/*
+ * Many peers let two works of their group wait for a send slot each, which may last 10 s: more
+ * works than one queue runs at a time. Meanwhile TEST LINK of another peer is answered, and the
+ * exchanges with it make progress.
+ */
+static void llc_hostile_groups(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct smc_link *link;
+	struct smc_lgr *lgr;
+	struct llc_pair p;
+	u32 i;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_CAP_DELETE_WORKING);
+	for (i = 0; i < HOSTILE; i++) {
+		lgr = env_create_group_up(test, SMC_CLIENT, 2 + i);
+		link = smc_lgr_get_link(lgr, 0);
+		KUNIT_ASSERT_NOT_NULL(test, link);
+		llc_use_up_slots(test, link);
+		llc_receive_rkey(link);
+		smc_test_link_probe_lgr(lgr);
+		smc_link_put(link);
+	}
+	msleep(QUIET_MS);
+
+	llc_receive_test(p.first, 1);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_TEST_LINK, true, 1, PROMPT, &msg));
+	llc_receive_rkey(p.first);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_CONFIRM_RKEY, true, 1, SOON, &msg));
+	KUNIT_EXPECT_EQ(test, smc_delete_link_order(p.lgr, p.num), 0);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, false, 1, SOON, &msg));
+	llc_pair_receive_delete(&p, true, 0);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(&p, SOON));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(p.lgr->dead));
+	llc_pair_end(&p);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_lost_server),
 	KUNIT_CASE(llc_lost_client),
 	KUNIT_CASE(llc_lost_foreign),
+	KUNIT_CASE(llc_lost_turn),
+	KUNIT_CASE(llc_add_fails),
+	KUNIT_CASE_SLOW(llc_add_again),
+	KUNIT_CASE(llc_asked_turn),
+	KUNIT_CASE(llc_asked_links),
+	KUNIT_CASE(llc_asked_offer),
 	KUNIT_CASE(llc_deleted_client),
 	KUNIT_CASE(llc_deleted_again),
 	KUNIT_CASE(llc_request_server),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
 	KUNIT_CASE(llc_cap_hint),
+	KUNIT_CASE(llc_cap_foreign),
 	KUNIT_CASE(llc_cap_held),
 	KUNIT_CASE(llc_cap_both),
 	KUNIT_CASE(llc_cap_added_server),
@@ -577,6 +1034,12 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_redundant_client),
 	KUNIT_CASE(llc_redundant_server),
 	KUNIT_CASE_SLOW(llc_redundant_stays),
+	KUNIT_CASE_SLOW(llc_delete_all_lost),
+	KUNIT_CASE(llc_delete_all_acked),
+	KUNIT_CASE(llc_test_link_at_once),
+	KUNIT_CASE(llc_test_link_no_slot),
+	KUNIT_CASE(llc_test_link_next_link),
+	KUNIT_CASE_SLOW(llc_hostile_groups),
 	{}
 };
 

@@ -162,7 +162,7 @@ static void rtoken_in_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
 }
 
-/* Only an RMB that was announced with this key and address, and not deleted. */
+/* smc_rtoken_get_known() finds only RMBs announced with that key and address, not deleted ones. */
 static void rtoken_take_known(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -176,7 +176,7 @@ static void rtoken_take_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 1);
-	/* on another link by its key there */
+	/* over another link, the key of that link counts */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 1, 0x11, 0x1100), a);
 	/* deleted while referenced, and announced again */
@@ -185,7 +185,7 @@ static void rtoken_take_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 3);
-	/* an RMB of a first contact is announced as well */
+	/* an RMB named in a first contact counts as announced */
 	first = smc_rtoken_get(lgr, 0, 3, 0x3000);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 3, 0x3000), first);
 }
@@ -205,7 +205,7 @@ static void rtoken_known_last(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 1), -ENOKEY);
 }
 
-/* An RMB that is deleted and announced again before the last reference goes, stays. */
+/* An RMB stays if it is deleted and announced again before its last reference is dropped. */
 static void rtoken_doomed_again(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
@@ -235,7 +235,7 @@ static void rtoken_set_link(struct kunit *test)
 	/* one key cannot name two RMBs */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[b].links, BIT(0));
-	/* known by either key now */
+	/* now found by either key */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 1, 0x11, 0x1100), a);
 	/* repeating is allowed; a change is refused while referenced */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x1000), a);
@@ -289,7 +289,7 @@ static struct kunit_case rtoken_cases[] = {
 };
 
 struct kunit_suite smc_rtoken_suite = {
-	.name = "smc_core_rtoken",
+	.name = "smc_rtoken",
 	.init = rtoken_init,
 	.test_cases = rtoken_cases,
 };

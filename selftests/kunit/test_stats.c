@@ -44,7 +44,7 @@ static const char *const names[SMC_STAT_MAX] = {
 	[SMC_STAT_CLNT_HS_ERR] = "clnt_hs_err", [SMC_STAT_SRV_HS_ERR] = "srv_hs_err",
 	[SMC_STAT_HS_CONGESTED] = "hs_congested", [SMC_STAT_HS_LIMITED] = "hs_limited",
 	[SMC_STAT_HS_AGAIN] = "hs_again",
-	[SMC_STAT_HS_EVICTED] = "hs_evicted",
+	[SMC_STAT_HS_EVICTED] = "hs_evicted", [SMC_STAT_HS_UNRESOLVED] = "hs_unresolved",
 	[SMC_STAT_FIRST_CONTACT] = "first_contact", [SMC_STAT_TX_BYTES] = "tx_bytes",
 	[SMC_STAT_RX_BYTES] = "rx_bytes", [SMC_STAT_TX_CNT] = "tx_cnt",
 	[SMC_STAT_RX_CNT] = "rx_cnt", [SMC_STAT_TX_WRITE_BYTES] = "tx_write_bytes",

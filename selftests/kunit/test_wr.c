@@ -31,8 +31,8 @@ static void wr_create(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* no receives before the peer is known */
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
-	/* room for the SEND and WRITEs of each slot, a REG_MR and the drain marker */
-	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, WR_ENV_SLOTS * (1 + SMC_WR_WRITES_MAX) + 3);
+	/* room for the SEND and WRITEs of each slot, and the drain marker */
+	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, WR_ENV_SLOTS * (1 + SMC_WR_WRITES_MAX) + 1);
 	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, WR_ENV_RECVS + 1);
 }
 
@@ -111,8 +111,8 @@ static void wr_create_depth(struct kunit *test)
 		{ 2, 2, 65536, 8 + WR_ENV_LLC_SLOTS, 2, .one_sge = true },
 		{ 50, 70, 65536, 200 + WR_ENV_LLC_SLOTS, 280 },
 		{ 50, 70, 65536, 200 + WR_ENV_LLC_SLOTS, 70, .one_sge = true },
-		/* 4096 requests: five for each slot, three more, and one receive for the drain */
-		{ 2048, 2048, 65536, 818, 4095 },
+		/* 4096 requests: five for each slot, and one of either kind for the drain */
+		{ 2048, 2048, 65536, 819, 4095 },
 		/* all of them complete in one CQ, a quarter of which is for receives */
 		{ 2048, 2048, 1000, 149, 250 },
 	};
@@ -660,8 +660,8 @@ static void wr_fence(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, held);
 	wr_env_post_one(test, 1, true);
-	smc_qp_fence(t->qp);
-	smc_qp_fence(t->qp);
+	smc_qp_drain_begin(t->qp, NULL);
+	smc_qp_drain_begin(t->qp, NULL);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_ERR);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
@@ -672,7 +672,7 @@ static void wr_fence(struct kunit *test)
 	smc_qp_destroy(t->qp);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 	/* A link that is shut down can still be found for a moment. */
-	smc_qp_fence(t->qp);
+	smc_qp_drain_begin(t->qp, NULL);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_EQ(test, smc_wr_post(held, SMC_WR_MSG_LEN, NULL, 0, true), -ENOTCONN);
 	smc_wr_slot_put(held);
@@ -708,14 +708,119 @@ static void wr_drain_stuck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 0);
+	/* the one for registrations is left */
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 1);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 	/* A second drain does nothing. */
 	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), 0);
-	smc_qp_fence(t->qp);
+	smc_qp_drain_begin(t->qp, NULL);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+}
+
+/* The time of the drain counts from its first half. */
+static void wr_drain_halves(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	unsigned long begin = jiffies;
+
+	wr_env_post_one(test, 1, true);
+	t->fake->no_flush = true;
+	smc_qp_drain_begin(t->qp, NULL);
+	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_ERR);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	msleep(4000);
+	KUNIT_EXPECT_LE(test, smc_qp_drain_left(t->qp), 6 * HZ);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 1);
+	KUNIT_EXPECT_EQ(test, t->done, 0);
+	/* beginning again does not extend it */
+	smc_qp_drain_begin(t->qp, NULL);
+	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begin + 14 * HZ));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_EQ(test, smc_qp_drain_left(t->qp), 0);
+}
+
+/**
+ * struct wr_late - what happens to a queue pair a second later
+ * @work: does it
+ * @t: the environment
+ * @rc: what smc_qp_drain() returned
+ */
+struct wr_late {
+	struct delayed_work work;
+	struct wr_env *t;
+	int rc;
+};
+
+static void wr_late_flush(struct work_struct *work)
+{
+	struct wr_late *late = container_of(to_delayed_work(work), struct wr_late, work);
+
+	fake_ib_flush(late->t->fqp);
+}
+
+static void wr_late_drain(struct work_struct *work)
+{
+	struct wr_late *late = container_of(to_delayed_work(work), struct wr_late, work);
+
+	late->rc = smc_qp_drain(late->t->qp);
+}
+
+static void wr_late_run(struct wr_late *late, struct wr_env *t, work_func_t fn)
+{
+	late->t = t;
+	INIT_DELAYED_WORK_ONSTACK(&late->work, fn);
+	schedule_delayed_work(&late->work, HZ);
+}
+
+static void wr_late_end(struct wr_late *late)
+{
+	flush_delayed_work(&late->work);
+	destroy_delayed_work_on_stack(&late->work);
+}
+
+/* The caller of the first half is woken when the device has flushed. */
+static void wr_drain_wakes(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(wait);
+	struct wr_late late;
+
+	wr_env_post_one(test, 1, true);
+	t->fake->no_flush = true;
+	smc_qp_drain_begin(t->qp, &wait);
+	wr_late_run(&late, t, wr_late_flush);
+	KUNIT_EXPECT_GT(test, wait_event_timeout(wait, !smc_qp_drain_left(t->qp), 8 * HZ), 4 * HZ);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 1);
+	wr_late_end(&late);
+	wr_env_end_qp(t);
+}
+
+/* Two drains at once: both wait until the end, which one of them brings about. */
+static void wr_drain_twice(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	unsigned long begin = jiffies;
+	struct wr_late late;
+	int rc;
+
+	wr_env_post_one(test, 1, true);
+	t->fake->no_flush = true;
+	wr_late_run(&late, t, wr_late_drain);
+	rc = smc_qp_drain(t->qp);
+	wr_late_end(&late);
+	KUNIT_EXPECT_EQ(test, rc + late.rc, -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
+	/* that of the queue pair for registrations stays */
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 1);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
 }
 
 /* A device that refuses the drain marker. */
@@ -814,26 +919,61 @@ static void wr_reg(struct kunit *test)
 	wr_end_qp_with_mr(test, mr);
 }
 
-/* On Soft-RoCE, a LOCAL_INV before the REG_MR delays it until no retransmission is possible. */
-static void wr_reg_barrier(struct kunit *test)
+/* A registration does not wait for the peer: not behind requests that it does not acknowledge. */
+static void wr_reg_deaf_peer(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = wr_make_mr(test);
-	struct fake_ib_wr *wr;
+	unsigned long begin = jiffies;
 
-	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
-	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 0);
-	t->fake->ib.ops.driver_id = RDMA_DRIVER_RXE;
+	wr_env_post_one(test, 1, true);
 	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_REMOTE_WRITE), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 2);
-	KUNIT_ASSERT_EQ(test, t->fqp->nsends, 1);
-	wr = list_first_entry(&t->fqp->sends, struct fake_ib_wr, entry);
-	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_LOCAL_INV);
-	KUNIT_EXPECT_EQ(test, wr->flags & IB_SEND_SIGNALED, 0);
-	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begin + HZ));
+	KUNIT_EXPECT_EQ(test, t->done, 0);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 1);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
-	t->fake->ib.ops.driver_id = RDMA_DRIVER_UNKNOWN;
 	wr_end_qp_with_mr(test, mr);
+}
+
+/* The peer has no rights on the queue pair for registrations; it is not made before the link is. */
+static void wr_reg_queue(struct kunit *test)
+{
+	struct smc_qp_attr attr = wr_env_attr();
+	struct wr_env *t = test->priv;
+	struct fake_ib_qp *reg;
+
+	wr_env_make_qp(test);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 0);
+	KUNIT_ASSERT_EQ(test, smc_qp_connect(t->qp, &attr), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 1);
+	reg = fake_ib_qp(t->qp->mr_queue.qp);
+	KUNIT_EXPECT_EQ(test, reg->state, IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, reg->access, 0);
+	KUNIT_EXPECT_EQ(test, reg->nrecvs, 0);
+	KUNIT_EXPECT_EQ(test, t->fqp->access, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+}
+
+/* Without the means for registrations a queue pair cannot be connected. */
+static void wr_reg_queue_fails(struct kunit *test)
+{
+	struct smc_qp_attr attr = wr_env_attr();
+	struct wr_env *t = test->priv;
+	struct ib_mr *mr;
+
+	wr_env_make_qp(test);
+	t->fake->fail_cq = true;
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -ENOMEM);
+	t->fake->fail_cq = false;
+	wr_env_end_qp(t);
+	wr_env_make_qp(test);
+	t->fake->wr_limit = 0;
+	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EINVAL);
+	t->fake->wr_limit = U32_MAX;
+	mr = wr_make_mr(test);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
+	wr_end_qp_with_mr(test, mr);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 0);
 }
 
 static void wr_reg_refused(struct kunit *test)
@@ -860,11 +1000,9 @@ static void wr_reg_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 5 * HZ));
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
+	/* It must not complete later, when the MR may be gone. */
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 0);
 	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
-	/* A late completion does no harm. */
-	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	wr_end_qp_with_mr(test, mr);
 }
@@ -1020,11 +1158,16 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_fence),
 	KUNIT_CASE(wr_drain_unsignaled),
 	KUNIT_CASE_SLOW(wr_drain_stuck),
+	KUNIT_CASE_SLOW(wr_drain_halves),
+	KUNIT_CASE_SLOW(wr_drain_wakes),
+	KUNIT_CASE_SLOW(wr_drain_twice),
 	KUNIT_CASE(wr_drain_refused),
 	KUNIT_CASE(wr_waiting),
 	KUNIT_CASE(wr_async_event),
 	KUNIT_CASE(wr_reg),
-	KUNIT_CASE(wr_reg_barrier),
+	KUNIT_CASE(wr_reg_deaf_peer),
+	KUNIT_CASE(wr_reg_queue),
+	KUNIT_CASE(wr_reg_queue_fails),
 	KUNIT_CASE(wr_reg_refused),
 	KUNIT_CASE_SLOW(wr_reg_timeout),
 	KUNIT_CASE(wr_receive),

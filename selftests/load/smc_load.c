@@ -9,8 +9,12 @@
  *   crowd     100 silent clients, as many slow and as many malformed ones
  *   fair      server with net.smc.hs_max 16: Proposals of one host, then of three hosts
  *   limited   server with SMC_LIMIT_HS; silent: another such server
+ *   unresolved  GIDs that nobody has, of one host: UNRESOLVED of them are looked up, REFUSED not
  *   closed    the listener closes with handshakes in flight; --go FILE: wait for this file
  *   overflow  the server's application does not accept; --go FILE: until this file exists
+ *   leave     a server with a short backlog: two processes accept one connection each, close it and
+ *             end; --connect has the address to listen on
+ *   rush      RUSH clients connect at once
  *
  * Needs BPF, root, and as many --from addresses of this host as a case has bad hosts.
  */
@@ -21,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "evil/evil.h"
@@ -32,13 +37,20 @@
 #define PATIENCE_MS	20000
 #define REFUSED_MS	2500
 #define SETTLE_MS	50
+#define RUSH		100
+#define LEAVE_BACKLOG	12
 #define DECL_HS_LIMIT	0x01020000U
 #define DECL_PEER_NO_SMC 0x03010000U
+#define DECL_NO_ROUTE	0x030e0000U
 
 /* net.smc.hs_max of "fair", and the slots that the first and second host get */
 #define FAIR_MAX	16
 #define FAIR_FIRST	12
 #define FAIR_SECOND	3
+/* GIDs that nobody has, 10.0.0.100 and following: so many are looked up, and more are not */
+#define UNRESOLVED	16
+#define REFUSED		8
+
 /* slots with SMC_LIMIT_HS */
 #define LIMITED		32
 
@@ -203,7 +215,7 @@ static bool await_ended(struct crowd *c, unsigned int first, unsigned int nr, un
 }
 
 /* Remove declined clients from the crowd until there are @nr of them; the others remain. */
-static bool await_declines(struct crowd *c, unsigned int nr)
+static bool await_declines(struct crowd *c, unsigned int nr, u32 diag)
 {
 	u64 until = tl_now_ns() + PATIENCE_MS * TL_NSEC_PER_MSEC;
 	unsigned int declined = 0, other = 0;
@@ -219,14 +231,14 @@ static bool await_declines(struct crowd *c, unsigned int nr)
 			c->pfd[i].events = POLLRDHUP;
 			if (evil_read(c->pfd[i].fd, PATIENCE_MS, &m) != EVIL_DECLINE)
 				continue;
-			if (smc_clc_parse_decline(m.buf, m.len, &d) || d.diag != DECL_HS_LIMIT)
+			if (smc_clc_parse_decline(m.buf, m.len, &d) || d.diag != diag)
 				other++;
 			declined++;
 			evil_reset(c->pfd[i].fd);
 			c->pfd[i--] = c->pfd[--c->nr];
 		}
 	}
-	ktap_note("%u declined, %u of them not for the limit; %u hold a slot", declined, other,
+	ktap_note("%u declined, %u of them for another reason; %u hold a slot", declined, other,
 		  c->nr);
 	return declined == nr && !other;
 }
@@ -281,22 +293,61 @@ static bool fair(void)
 	if (!ok)
 		return false;
 	crowd_propose(&one, 0, 0, EVIL_MSG_MAX);
-	ok = await_declines(&one, crowd_share(28));
+	ok = await_declines(&one, crowd_share(28), DECL_HS_LIMIT);
 	/* one host cannot take all slots */
 	ok = good_check(TL_MODE_SMCR, 0, "beside one greedy host") && ok;
 
 	/* several hosts can; they connect before, as later SYN-ACKs would have no SMC option */
 	ok = crowd_add(&more, 1, FAIR_SECOND + crowd_share(7)) && crowd_add(&last, 2, 2) && ok;
 	crowd_propose(&more, 1, 0, EVIL_MSG_MAX);
-	ok = await_declines(&more, crowd_share(7)) && ok;
+	ok = await_declines(&more, crowd_share(7), DECL_HS_LIMIT) && ok;
 	crowd_propose(&last, 2, 0, EVIL_MSG_MAX);
-	ok = await_declines(&last, 1) && ok;
+	ok = await_declines(&last, 1, DECL_HS_LIMIT) && ok;
 	ok = good_check(TL_MODE_TCP, DECL_PEER_NO_SMC, "all slots taken") && ok;
 	ok = !crowd_ended(&one, 0) && !crowd_ended(&more, 0) && !crowd_ended(&last, 0) && ok;
 	crowd_close(&one);
 	crowd_close(&more);
 	crowd_close(&last);
 	return good_await(TL_MODE_SMCR, 0, "afterwards") && ok;
+}
+
+/* The clients of @c from @first on send a Proposal each, with a GID that nobody has. */
+static bool name_gids(struct crowd *c, unsigned int first)
+{
+	struct tl_addr gid;
+	struct evil_msg m;
+	char text[16];
+
+	for (unsigned int i = 0; i < c->nr; i++) {
+		snprintf(text, sizeof(text), "10.0.0.%u", first + i);
+		if (tl_addr_parse(&gid, tcp, text, 0))
+			return false;
+		evil_proposal(&m, &gid);
+		evil_write(c->pfd[i].fd, m.buf, m.len);
+	}
+	return true;
+}
+
+/*
+ * A host names GIDs that nobody has. Other hosts are not affected: one with a wrong GID, which is
+ * looked up, and the good one.
+ */
+static bool unresolved(void)
+{
+	static struct crowd greedy, other;
+	bool ok;
+
+	/* for a minute the server looks up no GID for the greedy host, which no later case needs */
+	ok = crowd_add(&greedy, 2, UNRESOLVED) && name_gids(&greedy, 100);
+	ok = await_declines(&greedy, UNRESOLVED, DECL_NO_ROUTE) && ok;
+	ok = crowd_add(&greedy, 2, REFUSED) && name_gids(&greedy, 100 + UNRESOLVED) && ok;
+	ok = crowd_add(&other, 1, 1) && name_gids(&other, 180) && ok;
+	ok = await_declines(&greedy, REFUSED, DECL_NO_ROUTE) && ok;
+	ok = good_check(TL_MODE_SMCR, 0, "beside a host with wrong GIDs") && ok;
+	ok = await_declines(&other, 1, DECL_NO_ROUTE) && ok;
+	crowd_close(&greedy);
+	crowd_close(&other);
+	return ok;
 }
 
 static bool limited(void)
@@ -397,6 +448,58 @@ static bool overflow(void)
 	return done && good == nr;
 }
 
+/* The listener lives until both processes have ended, with the clients that they do not accept. */
+static bool leave(void)
+{
+	int fd = tl_listen(good_proto, &to, LEAVE_BACKLOG), status, one;
+	bool ok = fd >= 0;
+
+	for (int i = 0; ok && i < 2; i++) {
+		pid_t pid = fork();
+
+		if (pid)
+			continue;
+		one = accept(fd, NULL, NULL);
+		if (one >= 0)
+			close(one);
+		_exit(one < 0);
+	}
+	if (fd >= 0)
+		close(fd);
+	printf("listening\n");
+	fflush(stdout);
+	while (wait(&status) > 0)
+		ok = ok && !status;
+	return ok;
+}
+
+/* Each connect() ends, well or not, long before its deadlines. */
+static bool rush(void)
+{
+	static struct pollfd pfd[RUSH];
+	unsigned int ended = 0, failed = 0;
+	u64 t0 = tl_now_ns();
+
+	for (unsigned int i = 0; i < RUSH; i++) {
+		int fd = tl_socket(good_proto, SOCK_NONBLOCK);
+
+		pfd[i] = (struct pollfd){ .fd = fd, .events = POLLOUT };
+		if (fd < 0 || !connect(fd, &to.sa, to.len) || errno != EINPROGRESS)
+			return false;
+	}
+	for (unsigned int i = 0; i < RUSH; i++) {
+		int err = 0;
+		socklen_t len = sizeof(err);
+
+		ended += poll(&pfd[i], 1, PATIENCE_MS) == 1;
+		failed += getsockopt(pfd[i].fd, SOL_SOCKET, SO_ERROR, &err, &len) || err;
+		close(pfd[i].fd);
+	}
+	ktap_note("%u of %u connects ended within %llu ms, %u with an error", ended, RUSH,
+		  (tl_now_ns() - t0) / TL_NSEC_PER_MSEC, failed);
+	return ended == RUSH;
+}
+
 static const struct {
 	const char *name;
 	bool (*fn)(void);
@@ -404,10 +507,13 @@ static const struct {
 } cases[] = {
 	{ "crowd",	beside_crowd,	true },
 	{ "fair",	fair,		true },
+	{ "unresolved",	unresolved,	true },
 	{ "limited",	limited,	true },
 	{ "silent",	beside_silent,	true },
 	{ "closed",	closed,		true },
 	{ "overflow",	overflow,	false },
+	{ "leave",	leave,		false },
+	{ "rush",	rush,		false },
 };
 
 static void bad_usage(void)

@@ -42,7 +42,7 @@ static void abort_unanswered(void)
 /* A program that does not close after its peer has: the peer's element does not wait for it. */
 static void close_unheeded(void)
 {
-	struct ends_pair p = tm_pair();
+	struct ends_pair p = tm_pair(), other = tm_pair();
 	struct tm_count kept = tm_count(ENDS_SERVER, "elem_quarantine"), answers;
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
@@ -56,6 +56,7 @@ static void close_unheeded(void)
 	tl_sleep_ms(SECOND);
 	answers = tm_count(ENDS_CLIENT, "tx_cdc");
 	tm_changes("the answer to a close", &answers, from, 30 * SECOND, SLACK_MS);
+	close(other.fd[ENDS_SERVER]);
 	tl_sleep_ms(100 * SECOND);
 	ends_check(tm_value(&kept) == kept.before, "no element is in quarantine");
 	/* as before, and as on TCP */
@@ -66,12 +67,16 @@ static void close_unheeded(void)
 	ends_check(recv(p.fd[ENDS_CLIENT], buf, sizeof(buf), 0) == 5 && !memcmp(buf, "bytes", 5),
 		   "bytes that came before");
 	ends_check(!recv(p.fd[ENDS_CLIENT], buf, sizeof(buf), 0), "the end of the stream");
-	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE, "EPIPE");
-	ends_check(!ends_error(p.fd[ENDS_CLIENT]), "no error");
-	ends_check(!shutdown(p.fd[ENDS_CLIENT], SHUT_WR), "shutdown()");
+	ends_check(send(p.fd[ENDS_CLIENT], "x", 1, MSG_NOSIGNAL) == 1, "one send()");
+	ends_check(poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLHUP, "POLLHUP");
+	ends_check(ends_error(p.fd[ENDS_CLIENT]) == EPIPE, "EPIPE");
+	close(p.fd[ENDS_CLIENT]);
+	poll_fd.fd = other.fd[ENDS_CLIENT];
+	ends_check(!ends_error(poll_fd.fd), "no error");
+	ends_check(!shutdown(poll_fd.fd, SHUT_WR), "shutdown()");
 	ends_check(poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLHUP,
 		   "both directions have ended");
-	close(p.fd[ENDS_CLIENT]);
+	close(poll_fd.fd);
 }
 
 /* A group full of such connections has slots for new ones. */
@@ -112,6 +117,34 @@ static void linger(void)
 	from = tm_now();
 	close(p.fd[ENDS_CLIENT]);
 	tm_happened("close() with SO_LINGER", from, 7 * SECOND, SLACK_MS);
+}
+
+/* A peer that answers neither over RDMA nor over TCP costs the time of SO_LINGER once. */
+static void check_linger_dead(const char *what, const char *fault)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 3 };
+	struct ends_pair p = tm_pair();
+	u64 from;
+
+	ends_fill(p.fd[ENDS_CLIENT], SEED);
+	setsockopt(p.fd[ENDS_CLIENT], SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	ends_cut_cable();
+	tm_arm(fault);
+	from = tm_now();
+	close(p.fd[ENDS_CLIENT]);
+	tm_happened(what, from, l.l_linger * SECOND, SLACK_MS);
+	ends_mend_cable();
+}
+
+static void linger_dead(void)
+{
+	check_linger_dead("SO_LINGER, a dead peer", "none");
+}
+
+/* Without memory for an orphan close() itself ends the clcsock. */
+static void linger_dead_no_memory(void)
+{
+	check_linger_dead("SO_LINGER, a dead peer, no memory", "ORPHAN:1");
 }
 
 static void cork(void)
@@ -157,7 +190,7 @@ static void keepalive_tcp(void)
 	u64 from;
 	int fd;
 
-	tm_arm("IB_GID:1+");
+	tm_arm("IB_GID_MAC:1+");
 	fd = tm_connects("a connection over TCP", 0, TL_MODE_TCP, 0);
 	keepalive_enable(fd, 7200, 10, 3);
 	from = tm_now();
@@ -339,6 +372,8 @@ const struct ends_test tm_conn_tests[] = {
 	{ "places_unheeded", places_unheeded },
 	{ "linger_background", linger_background },
 	{ "linger", linger },
+	{ "linger_dead", linger_dead },
+	{ "linger_dead_no_memory", linger_dead_no_memory },
 	{ "cork", cork },
 	{ "consumer_update", consumer_update },
 	{ "keepalive_tcp", keepalive_tcp },

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* smc_timers: deadlines of the handshake, of link set-up and of TEST LINK. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -46,8 +48,58 @@ static void listener_closes(void)
 /* No memory for a child socket, and no other client connects. */
 static void accept_again(void)
 {
-	tm_arm("CARRIER_ACCEPT:1");
+	tm_arm("CLCSOCK_ACCEPT:1");
 	tm_connects("a child at the second attempt", 0, TL_MODE_SMCR, 100);
+}
+
+static void set_cork(int fd, int on)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)))
+		ends_die("TCP_CORK");
+}
+
+/* The socket is corked: a byte leaves after 200 ms. */
+static void check_corked(const char *what, int fd, int peer)
+{
+	socklen_t len = sizeof(int);
+	u64 from = tm_now();
+	int on = -1;
+
+	ends_check(!getsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, &len) && on == 1,
+		   "%s: TCP_CORK is set", what);
+	ends_check(send(fd, "c", 1, 0) == 1, "%s: send()", what);
+	ends_check(ends_something(peer, POLLIN, SECOND), "%s: the byte arrives", what);
+	tm_happened(what, from, 200, SLACK_MS);
+}
+
+/* TCP_CORK of the program holds back no CLC message, and holds back its data afterwards. */
+static void check_cork_early(const char *what, const char *fault, enum tl_mode mode)
+{
+	int fd = tm_socket(), server;
+	u64 from;
+
+	set_cork(tm_waiting, 1);
+	set_cork(fd, 1);
+	tm_arm(fault);
+	from = tm_now();
+	ends_check(!tm_begin_connect(fd), "%s: connect()", what);
+	server = accept(tm_waiting, NULL, NULL);
+	tm_happened(what, from, 0, SLACK_MS);
+	ends_check(ends_over(fd, tm_proto, mode), "%s: the mode", what);
+	check_corked("a byte of the client", fd, server);
+	check_corked("a byte of the server", server, fd);
+	close(fd);
+	close(server);
+}
+
+static void cork_early(void)
+{
+	check_cork_early("corked sockets connect", "none", TL_MODE_SMCR);
+}
+
+static void cork_early_tcp(void)
+{
+	check_cork_early("corked sockets fall back", "CONN:1", TL_MODE_TCP);
 }
 
 static void accept_busy(void)
@@ -319,6 +371,8 @@ const struct ends_test tm_hs_tests[] = {
 	{ "confirm", confirm },
 	{ "listener_closes", listener_closes },
 	{ "accept_again", accept_again },
+	{ "cork_early", cork_early },
+	{ "cork_early_tcp", cork_early_tcp },
 	{ "accept_busy", accept_busy },
 	{ "again", again },
 	{ "unknown_host", unknown_host },

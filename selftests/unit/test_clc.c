@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* CLC messages: captured and constructed bytes, headers, round trips, builders. */
 #include <smc/proto/clc_msg.h>
-#include <smc/proto/marker.h>
+#include <smc/proto/peer_caps.h>
 #include "clc_vectors.h"
 #include "unit.h"
 
@@ -91,7 +91,7 @@ static void header_lengths(void)
 		u8 type, flags;
 		int min, max;
 	} t[] = {
-		{ SMC_CLC_PROPOSAL, 0x10, 52, 228 },
+		{ SMC_CLC_PROPOSAL, 0x10, 52, SMC_CLC_MAX_LEN },
 		{ SMC_CLC_PROPOSAL, 0x20, 84, SMC_CLC_MAX_LEN },
 		{ SMC_CLC_PROPOSAL, 0x30, 84, SMC_CLC_MAX_LEN },
 		{ SMC_CLC_ACCEPT, 0x10, 68, 68 },
@@ -452,7 +452,7 @@ static void accepts_to_decline(void)
 	a.fce.max_links = 3;
 	CHECK_EQ(smc_clc_check_accept(&a), SMC_CLC_DECL_MAX_LINKS);
 	/* a native peer may have more */
-	smc_marker_set_fce(&a.fce);
+	smc_native_tag_set_fce(&a.fce);
 	for (links = 0; links < 256; links++) {
 		a.fce.max_links = (u8)links;
 		CHECK_EQ(smc_clc_check_accept(&a), links >= 1 && links <= 8 ?
@@ -500,7 +500,7 @@ static void reason_texts(void)
 	CHECK(!strcmp(smc_clc_reason_str(0xffffffff), "unknown reason"));
 }
 
-/* Capabilities are at the place that the header documents; zeros: a foreign peer. */
+/* The native tag is at the place that the header documents; zeros: a foreign peer. */
 static void peer_caps(void)
 {
 	struct smc_clc_proposal p = proposals[4].p, q;
@@ -508,29 +508,106 @@ static void peer_caps(void)
 	u8 buf[MSG_MAX];
 	int len;
 
-	CHECK_EQ(smc_marker_of_proposal(&p), 0);
-	CHECK_EQ(smc_marker_of_fce(&a.fce), 0);
+	CHECK_EQ(smc_peer_caps_of_proposal(&p), 0);
+	CHECK_EQ(smc_peer_caps_of_fce(&a.fce), 0);
 	/* locally administered, not a group address */
-	CHECK_EQ(SMC_MARKER_OUI0 & 3, 2);
+	CHECK_EQ(SMC_NATIVE_TAG_OUI0 & 3, 2);
 
 	memset(p.vendor_opt, 0xff, sizeof(p.vendor_opt));
-	smc_marker_set_proposal(&p);
+	smc_native_tag_set_proposal(&p);
 	len = smc_clc_build_proposal(&p, buf, sizeof(buf));
 	REQUIRE(len == 156);
 	CHECK_MEM(buf + 52, ((u8[]){ 0xd2, 0x53, 0x4d, 1, 0, 0, 0, 0 }), 8);
 	REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
-	CHECK_EQ(smc_marker_of_proposal(&q), SMC_MARKER_VERSION);
+	CHECK_EQ(smc_peer_caps_of_proposal(&q), SMC_PEER_CAPS_TAG_1);
 	q.vendor_oui[2] ^= 1;
-	CHECK_EQ(smc_marker_of_proposal(&q), 0);
+	CHECK_EQ(smc_peer_caps_of_proposal(&q), 0);
 
-	smc_marker_set_fce(&a.fce);
+	smc_native_tag_set_fce(&a.fce);
 	len = smc_clc_build_accept(&a, buf, sizeof(buf));
 	REQUIRE(len == 160);
 	CHECK_MEM(buf + 144, ((u8[]){ 0xd2, 0x53, 0x4d, 1 }), 4);
 	REQUIRE(!smc_clc_parse_accept(buf, (size_t)len, &b));
-	CHECK_EQ(smc_marker_of_fce(&b.fce), SMC_MARKER_VERSION);
+	CHECK_EQ(smc_peer_caps_of_fce(&b.fce), SMC_PEER_CAPS_TAG_1);
 	b.fce.vendor_opt[0] = 0;
-	CHECK_EQ(smc_marker_of_fce(&b.fce), 0);
+	CHECK_EQ(smc_peer_caps_of_fce(&b.fce), 0);
+}
+
+/*
+ * The tag's version selects the capabilities: none without a tag, today's for ours and for any that
+ * is not known yet. Each capability has a bit of its own.
+ */
+static void peer_caps_versions(void)
+{
+	static const u32 all[] = {
+		SMC_CAP_ACCEPT_V1_TAG, SMC_CAP_V1_OVER_V2, SMC_CAP_MANY_LINKS,
+		SMC_CAP_ADD_LINK_KEPT, SMC_CAP_RKEY_RETRY, SMC_CAP_LINK_ORDERS,
+		SMC_CAP_DELETE_WORKING, SMC_CAP_DELETE_LOST, SMC_CAP_FIRST_LINK,
+		SMC_CAP_CURSOR_REPEAT, SMC_CAP_EVERY_MOVE, SMC_CAP_MOVE_HISTORY,
+		SMC_CAP_ORDERLY_MOVE, SMC_CAP_URGENT_REPEAT,
+	};
+	u32 seen = 0, caps;
+	size_t i;
+	int version;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		CHECK(all[i] && !(all[i] & (all[i] - 1)));
+		CHECK_EQ(seen & all[i], 0);
+		seen |= all[i];
+	}
+	CHECK_EQ(SMC_PEER_CAPS_TAG_1, seen);
+	CHECK_EQ(smc_peer_caps_of_version(0), 0);
+	CHECK_EQ(smc_peer_caps_of_version(SMC_NATIVE_TAG_VERSION), seen);
+	for (version = 1; version < 256; version++) {
+		caps = smc_peer_caps_of_version((u8)version);
+		CHECK_EQ(caps & seen, seen);
+		/* as the header promises */
+		if (caps & (SMC_CAP_MANY_LINKS | SMC_CAP_FIRST_LINK | SMC_CAP_ORDERLY_MOVE))
+			CHECK(caps & SMC_CAP_MOVE_HISTORY);
+	}
+}
+
+/* Any version in any message; any other OUI is a foreign peer's, whatever its version byte is. */
+static void peer_caps_wire(void)
+{
+	struct smc_clc_proposal p = proposals[4].p;
+	struct smc_clc_accept v1 = accepts[0].a, v2 = accepts[2].a;
+	int version, bit;
+	u32 caps;
+
+	for (version = 0; version < 256; version++) {
+		caps = smc_peer_caps_of_version((u8)version);
+		smc_native_tag_set_proposal(&p);
+		smc_native_tag_set_v1_over_v2(&p);
+		smc_native_tag_set_links(&p, 3);
+		smc_native_tag_set_fce(&v2.fce);
+		smc_native_tag_set_v1(&v1);
+		p.vendor_opt[0] = (u8)version;
+		v2.fce.vendor_opt[3] = (u8)version;
+		v1.reserved[1] = (u8)version;
+		CHECK_EQ(smc_peer_caps_of_proposal(&p), caps);
+		CHECK_EQ(smc_peer_caps_of_fce(&v2.fce), caps);
+		CHECK_EQ(smc_peer_caps_of_v1(&v1), caps);
+		CHECK_EQ(smc_native_tag_v1_over_v2(&p), version > 0);
+		CHECK_EQ(smc_native_tag_links(&p), version ? 3 : 0);
+		CHECK_EQ(smc_peer_caps_fce_links_max(&v2.fce), version ? 8 : 2);
+		for (bit = 0; bit < 24; bit++) {
+			u8 flip = (u8)(1 << bit % 8);
+
+			p.vendor_oui[bit / 8] ^= flip;
+			v2.fce.vendor_opt[bit / 8] ^= flip;
+			v1.reserved[0] ^= flip;
+			CHECK_EQ(smc_peer_caps_of_proposal(&p), 0);
+			CHECK_EQ(smc_peer_caps_of_fce(&v2.fce), 0);
+			CHECK_EQ(smc_peer_caps_of_v1(&v1), 0);
+			CHECK(!smc_native_tag_v1_over_v2(&p));
+			CHECK_EQ(smc_native_tag_links(&p), 0);
+			CHECK_EQ(smc_peer_caps_fce_links_max(&v2.fce), 2);
+			p.vendor_oui[bit / 8] ^= flip;
+			v2.fce.vendor_opt[bit / 8] ^= flip;
+			v1.reserved[0] ^= flip;
+		}
+	}
 }
 
 /* Number of links that a client announces: values above 8 count as 8. */
@@ -540,19 +617,19 @@ static void peer_caps_links(void)
 	u8 buf[MSG_MAX];
 	int len, n;
 
-	smc_marker_set_links(&p, 8);
-	CHECK_EQ(smc_marker_links(&p), 0);	/* foreign peer */
+	smc_native_tag_set_links(&p, 8);
+	CHECK_EQ(smc_native_tag_links(&p), 0);	/* foreign peer */
 	for (n = 0; n < 256; n++) {
-		smc_marker_set_proposal(&p);
-		CHECK_EQ(smc_marker_links(&p), 0);
-		smc_marker_set_links(&p, (u8)n);
+		smc_native_tag_set_proposal(&p);
+		CHECK_EQ(smc_native_tag_links(&p), 0);
+		smc_native_tag_set_links(&p, (u8)n);
 		len = smc_clc_build_proposal(&p, buf, sizeof(buf));
 		REQUIRE(len == 156);
 		CHECK_EQ(buf[57], n);
 		REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
-		CHECK_EQ(smc_marker_links(&q), n < 8 ? n : 8);
+		CHECK_EQ(smc_native_tag_links(&q), n < 8 ? n : 8);
 	}
-	CHECK_EQ(smc_marker_fce_links_max(&accepts[2].a.fce), 2);
+	CHECK_EQ(smc_peer_caps_fce_links_max(&accepts[2].a.fce), 2);
 }
 
 /* Version 1: two reserved bytes of the Accept, and a flag in the Proposal. */
@@ -563,30 +640,30 @@ static void peer_caps_v1(void)
 	u8 buf[MSG_MAX], plain[MSG_MAX];
 	int len;
 
-	CHECK_EQ(smc_marker_of_v1(&a), 0);
+	CHECK_EQ(smc_peer_caps_of_v1(&a), 0);
 	CHECK_EQ(unit_hex(ACCEPT_V1_HEX, plain, sizeof(plain)), 68);
-	smc_marker_set_v1(&a);
+	smc_native_tag_set_v1(&a);
 	len = smc_clc_build_accept(&a, buf, sizeof(buf));
 	REQUIRE(len == 68);
 	CHECK_EQ(buf[51], 0xd2);
-	CHECK_EQ(buf[60], SMC_MARKER_VERSION);
+	CHECK_EQ(buf[60], SMC_NATIVE_TAG_VERSION);
 	REQUIRE(!smc_clc_parse_accept(buf, (size_t)len, &b));
-	CHECK_EQ(smc_marker_of_v1(&b), SMC_MARKER_VERSION);
+	CHECK_EQ(smc_peer_caps_of_v1(&b), SMC_PEER_CAPS_TAG_1);
 	buf[51] = 0;
 	buf[60] = 0;
 	CHECK_MEM(buf, plain, 68);	/* nothing else differs */
 
 	/* the flag of a foreign peer is ignored */
-	smc_marker_set_v1_over_v2(&p);
-	CHECK(!smc_marker_v1_over_v2(&p));
-	smc_marker_set_proposal(&p);
-	CHECK(!smc_marker_v1_over_v2(&p));
-	smc_marker_set_v1_over_v2(&p);
+	smc_native_tag_set_v1_over_v2(&p);
+	CHECK(!smc_native_tag_v1_over_v2(&p));
+	smc_native_tag_set_proposal(&p);
+	CHECK(!smc_native_tag_v1_over_v2(&p));
+	smc_native_tag_set_v1_over_v2(&p);
 	len = smc_clc_build_proposal(&p, buf, sizeof(buf));
 	REQUIRE(len == 92);
 	CHECK_MEM(buf + 52, ((u8[]){ 0xd2, 0x53, 0x4d, 1, 1, 0, 0, 0 }), 8);
 	REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
-	CHECK(smc_marker_v1_over_v2(&q));
+	CHECK(smc_native_tag_v1_over_v2(&q));
 }
 
 /* IP prefixes */
@@ -692,6 +769,8 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(unsupported_heads),
 	UNIT_CASE(reason_texts),
 	UNIT_CASE(peer_caps),
+	UNIT_CASE(peer_caps_versions),
+	UNIT_CASE(peer_caps_wire),
 	UNIT_CASE(peer_caps_links),
 	UNIT_CASE(peer_caps_v1),
 	UNIT_CASE(same_prefixes),

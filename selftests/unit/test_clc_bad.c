@@ -338,6 +338,47 @@ static void smcd_extension(void)
 	expect_parse(buf, len, -EPROTO);
 }
 
+/*
+ * The area for future growth before the prefixes (RFC 7609 A.2.2) is skipped, up to the length of a
+ * message, and what is in it does not matter.
+ */
+static void growth_areas(void)
+{
+	static const struct {
+		const char *hex;
+		size_t area;	/* bytes that the vector has */
+		int proposal;
+	} bases[] = { { PROP_V1_HEX, 0, 0 }, { PROP_AREA_HEX, 40, 2 }, { PROP_BOTH_HEX, 40, 3 } };
+	size_t i, more;
+
+	for (i = 0; i < ARRAY_SIZE(bases); i++) {
+		u8 from[MSG_MAX], buf[2 * MSG_MAX];
+		size_t full = unit_hex(bases[i].hex, from, sizeof(from));
+		size_t at = 40 + bases[i].area;
+
+		for (more = 0; full + more <= SMC_CLC_MAX_LEN + 1; more++) {
+			bool fits = full + more <= SMC_CLC_MAX_LEN;
+			struct smc_clc_proposal p;
+			struct smc_clc_head h;
+
+			memcpy(buf, from, at);
+			memset(buf + at, 0x77, more);
+			memcpy(buf + at + more, from + at, full - at);
+			smc_wire_put_be16(buf + 5, (u16)(full + more));
+			smc_wire_put_be16(buf + 38, (u16)(bases[i].area + more));
+			if (proposals[bases[i].proposal].p.has_v2)
+				smc_wire_put_be16(buf + 50, (u16)(0x24 + more));
+			CHECK_EQ(smc_clc_parse_header(buf, &h), fits ? 0 : -EPROTO);
+			CHECK_EQ(smc_clc_parse_proposal(buf, full + more, &p), fits ? 0 : -EPROTO);
+			if (fits)
+				same_proposal(&p, &proposals[bases[i].proposal].p);
+		}
+		/* an area that the message does not have */
+		smc_wire_put_be16(from + 38, (u16)(bases[i].area + 1));
+		expect_parse(from, full, -EPROTO);
+	}
+}
+
 /* Every single byte, every value. */
 static void mutations(void)
 {
@@ -387,6 +428,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(wrong_types),
 	UNIT_CASE(truncations),
 	UNIT_CASE(surplus),
+	UNIT_CASE(growth_areas),
 	UNIT_CASE(long_gid_list),
 	UNIT_CASE(smcd_extension),
 	UNIT_CASE(mutations),

@@ -225,6 +225,37 @@ static void check_send_actions(enum smc_conn_state s, enum smc_conn_event e,
 		CHECK(row->actions & ACT(REPORT_ABORTED));
 }
 
+/* Which end was the first to send D or C, by the definition of the states. */
+static bool peer_ended_first(enum smc_conn_state s)
+{
+	return s == SMC_CONN_APPCLOSEWAIT1_C || s == SMC_CONN_APPCLOSEWAIT2_C ||
+	       s == SMC_CONN_PEERFINCLOSEWAIT;
+}
+
+/*
+ * RFC 7609 sections 4.8.1 to 4.8.3: FIN once both ends have sent C, with TIME_WAIT at the end that
+ * has ended first. RST with every bad end, unless a RST of the peer is its cause, or this end has
+ * chosen one before.
+ */
+static void check_clcsock_actions(enum smc_conn_state s, enum smc_conn_event e,
+				  const struct smc_conn_row *row)
+{
+	bool peer_closes = e == SMC_CONN_EV_PEER_CLOSED || e == SMC_CONN_EV_PEER_CLOSED_EARLY;
+	bool fin = row->next == SMC_CONN_CLOSED &&
+		   ((exchanged[s].peer == 'C' && e == SMC_CONN_EV_CLOSE) ||
+		    (exchanged[s].we == 'C' && peer_closes));
+	bool ending = s == SMC_CONN_PEERABORTWAIT || s == SMC_CONN_PROCESSABORT ||
+		      s == SMC_CONN_CLOSED;
+	bool ends = row->next == SMC_CONN_PEERABORTWAIT || row->next == SMC_CONN_PROCESSABORT ||
+		    row->next == SMC_CONN_CLOSED;
+	bool answers = e == SMC_CONN_EV_TIMEOUT && only_app_open(s);
+	bool rst = !ending && ends && !fin && !answers && e != SMC_CONN_EV_CLCSOCK_RST;
+
+	CHECK_EQ(!!(row->actions & ACT(CLOSE_CLCSOCK)), fin);
+	CHECK_EQ(!!(row->actions & ACT(AWAIT_FIN)), fin && peer_ended_first(s));
+	CHECK_EQ(!!(row->actions & ACT(RESET_CLCSOCK)), rst);
+}
+
 static void action_laws(void)
 {
 	const u32 last = ACT(SEND_CLOSE) | ACT(SEND_ABORT);
@@ -241,6 +272,7 @@ static void action_laws(void)
 				continue;
 			check_element_actions(s, e, &row);
 			check_send_actions(s, e, &row);
+			check_clcsock_actions(s, e, &row);
 			/* nothing is sent after C or A, and C and A exclude each other */
 			if (row.actions & (last | ACT(SEND_DONE)))
 				CHECK(smc_conn_state_may_cdc(s) || s == SMC_CONN_INIT);
@@ -382,6 +414,7 @@ struct end {
 	bool abort_in_flight;
 	bool freed, quarantined;
 	bool last_sent;			/* C or A sent */
+	bool fin, awaits_fin;		/* orderly end; the peer's FIN goes first */
 };
 
 static void cdc_send(struct end *me, struct end *peer, bool data)
@@ -421,6 +454,8 @@ static void end_step(struct end *me, struct end *peer, enum smc_conn_event event
 	}
 	if (act & ACT(ELEMENT_QUARANTINE))
 		me->quarantined = true;
+	me->fin |= !!(act & ACT(CLOSE_CLCSOCK));
+	me->awaits_fin |= !!(act & ACT(AWAIT_FIN));
 }
 
 static void end_receive(struct end *me, struct end *peer, const struct cdc *cdc)
@@ -528,7 +563,7 @@ static void pair_end(struct end e[2])
 
 static void pairs(void)
 {
-	unsigned int round, i, freed = 0, quarantined = 0;
+	unsigned int round, i, freed = 0, quarantined = 0, second = 0;
 
 	for (round = 0; round < 20000 && !unit_failed; round++) {
 		struct end e[2] = {
@@ -551,6 +586,8 @@ static void pairs(void)
 			}
 		}
 		pair_end(e);
+		CHECK(!(e[0].awaits_fin && e[1].awaits_fin));
+		second += (e[0].fin && e[1].awaits_fin) || (e[0].awaits_fin && e[1].fin);
 		for (i = 0; i < 2; i++) {
 			CHECK_EQ(e[i].state, SMC_CONN_CLOSED);
 			CHECK(e[i].freed != e[i].quarantined);
@@ -563,6 +600,7 @@ static void pairs(void)
 	/* quarantine is the exception: the peer did not confirm */
 	CHECK(freed > 10 * quarantined);
 	CHECK(quarantined > 0);
+	CHECK(second > 0);
 }
 
 static void documentation(void)

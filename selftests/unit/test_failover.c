@@ -111,7 +111,7 @@ static void unproven(void)
 	smc_failover_rx_note_fenced(&rx, 0);
 	CHECK_EQ(input(1, 7, false, 0, 0), SMC_FAILOVER_FIRST);
 	CHECK_EQ(input(1, 8, false, 0, 0), SMC_FAILOVER_TAKE);
-	/* the same for messages that are put aside */
+	/* the same for parked messages */
 	CHECK_EQ(input(2, 10, false, 0, 0), SMC_FAILOVER_PARKED);
 	CHECK_EQ(input(2, 11, false, 0, 0), SMC_FAILOVER_PARKED);
 	smc_failover_rx_note_fenced(&rx, 1);
@@ -123,7 +123,7 @@ static void unproven(void)
 	expect_none();
 	CHECK_EQ(input(2, 12, false, 0, 0), SMC_FAILOVER_TAKE);
 	CHECK_EQ(input(2, 13, false, 0, 0), SMC_FAILOVER_TAKE);
-	/* a validation, put aside or not */
+	/* a validation, parked or not */
 	input(3, 13, true, 0, 0);
 	input(3, 14, false, 0, 0);
 	smc_failover_rx_note_fenced(&rx, 2);
@@ -194,6 +194,35 @@ static void any_start(void)
 	smc_failover_rx_note_fenced(&rx, 2);
 	CHECK_EQ(input(0, 2, true, 0, 0), SMC_FAILOVER_TAKE);
 	CHECK_EQ(doubt, 0);
+}
+
+/*
+ * A foreign peer begins over another link than the one that the Accept names. Its first message
+ * shows that nothing went over that one. Later, or with a validation, it is a move.
+ */
+static void starts_elsewhere(void)
+{
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(1, 1, false, 0, 0), SMC_FAILOVER_TAKE);
+	CHECK_EQ(doubt, 0);
+	CHECK_EQ(rx.slot, 1);
+	CHECK_EQ(input(1, 2, false, 0, 0), SMC_FAILOVER_TAKE);
+	/* numbers wrap */
+	CHECK_EQ(input(0, 1, false, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(doubt, 2);
+	/* messages over the named link are missing */
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(1, 2, false, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(doubt, 1);
+	/* its first message comes behind a validation */
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(1, 0, true, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(input(1, 1, false, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(doubt, 1);
+	/* a native peer names the link that it has left */
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(input(1, 1, true, 1, 1), SMC_FAILOVER_PARKED);
+	CHECK_EQ(doubt, 1);
 }
 
 static void two_moves(void)
@@ -652,6 +681,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(unproven),
 	UNIT_CASE(fenced_before),
 	UNIT_CASE(any_start),
+	UNIT_CASE(starts_elsewhere),
 	UNIT_CASE(two_moves),
 	UNIT_CASE(out_of_order),
 	UNIT_CASE(orderly),

@@ -36,11 +36,11 @@ enum type {
 	UNKEY, UNKEY_RSP, REQ_ADD, REQ_ADD_RSP, TEST, TEST_RSP, TYPES
 };
 
-/* Errors on purpose. */
+/* Errors that the model must find, see expect_mutant(). */
 enum mutant {
 	SOUND,
 	NO_DEADLINE,	/* an exchange waits for ever */
-	NO_REPEAT,	/* no new announcement of an RMB that crossed a new link */
+	NO_REPEAT,	/* an RMB whose announcement crossed a new link is not announced again */
 	NO_PATIENCE,	/* an RMB is freed although the peer did not confirm its deletion */
 	NO_REFUSAL,	/* a server takes RMBs while it adds a link; they are not named again */
 };
@@ -115,7 +115,7 @@ static const char * const outcome_names[] = {
 };
 
 static bool violated, early;
-/* Coverage of all scenarios, for happened(). */
+/* What all scenarios reached, checked by happened(). */
 static unsigned long verdicts[SMC_LLC_VERDICTS];
 static unsigned int peak;
 static unsigned long steps, adds, deletes, confirms, dead_groups, frees, keeps;
@@ -313,7 +313,7 @@ static void offer_link(struct model *m, struct end *e)
 		finish_add(m, e, false);
 }
 
-/* The client answers an offer. False: it rejects. */
+/* The client answers an offer. Return false if it rejects the link. */
 static bool join_link(struct model *m, struct end *e, const struct event *ev)
 {
 	struct msg rsp = { .type = ADD_RSP, .num = ev->msg.num };
@@ -515,7 +515,7 @@ static void on_rkey(struct model *m, struct end *e, const struct event *ev, bool
 	post_msg(m, e, ev->on, &rsp);
 }
 
-/* Has a link become usable since the request was sent? */
+/* Check whether a link became usable after the request was sent. */
 static bool named_all(const struct end *e)
 {
 	unsigned int i;
@@ -617,7 +617,7 @@ static enum smc_llc_input input_of(const struct end *e, const struct msg *msg)
 	return inputs[msg->type];
 }
 
-/* True: an exchange goes on and keeps the turn. */
+/* Return true if an exchange continues and keeps the turn. */
 static bool do_event(struct model *m, struct end *e, const struct event *ev)
 {
 	switch (ev->msg.type) {
@@ -856,7 +856,7 @@ static bool settle_model(struct model *m)
 
 	m->calm = true;
 	for (i = 0; i < 100000 && !is_idle(m); i++) {
-		/* at the limit of links no further one is added */
+		/* at the limit of links, no further link is added */
 		if (count_links(&m->end[0], SETUP) >= max_links(m))
 			m->end[0].wants_add = false;
 		step_model(m);
@@ -966,7 +966,7 @@ static void run_scenarios(const struct config *cfg, unsigned int n)
 	}
 }
 
-/* The model finds @mutant, with outcome @wrong. */
+/* Check that the model finds @mutant, with outcome @wrong. */
 static void expect_mutant(enum mutant mutant, enum outcome wrong, unsigned int n)
 {
 	const struct config cfg = { .loss = mutant == NO_DEADLINE || mutant == NO_PATIENCE,

@@ -890,7 +890,7 @@ static void print_seen(void)
 	       seen.steps, seen.bytes, seen.wraps, seen.closed, seen.failovers);
 	printf("# %lu late executions, %lu probes, %lu stale cursors, %lu losses, %lu detected,\n",
 	       seen.late, seen.probes, seen.stale, seen.losses, seen.detected);
-	printf("# %lu messages put aside, %lu bytes lent\n", seen.kept, seen.lent);
+	printf("# %lu messages parked, %lu bytes lent\n", seen.kept, seen.lent);
 }
 
 static void one_link(void)

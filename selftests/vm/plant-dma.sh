@@ -43,7 +43,9 @@ build "$out/rnic"
 cp "$out/rnic/dma_rnic.ko" "$out/t/"
 [ "$1" != none ] || exit 0
 
-# A build tree of its own: each fault compiles only the files that differ.
+# A build tree of its own: each fault compiles only the files that differ. The last one has left
+# its fault in there.
+rm -rf "$top/build/$release-planted"
 "$top/scripts/build-modules.sh" -n -o -planted "$series"
 cp "$top/build/$release-planted/smc.ko" "$top/build/$release-planted/smc_diag.ko" "$out/ours/"
 for fault in "$@"; do

@@ -87,6 +87,14 @@ static const void *check_get_ip(const struct check *c)
 	return &((const struct sockaddr_in6 *)&c->addr)->sin6_addr;
 }
 
+/* Return the TCP port of the peer, 0 if none was given. */
+static unsigned int check_get_port(const struct check *c)
+{
+	if (c->addr.ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)&c->addr)->sin_port);
+	return ntohs(((const struct sockaddr_in6 *)&c->addr)->sin6_port);
+}
+
 /* Return the address of the peer as the module prints it, IPv4 as v4-mapped. */
 static struct in6_addr check_get_mapped(const struct check *c)
 {
@@ -211,15 +219,18 @@ static void check_negcache(struct check *c)
 {
 	struct in6_addr want = check_get_mapped(c), addr;
 	char line[128], ip[INET6_ADDRSTRLEN], text[256];
+	unsigned int code, port, own = check_get_port(c);
 	FILE *f = fopen(NEGCACHE, "r");
-	unsigned int code;
 	long left;
 
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%45s %x %ld", ip, &code, &left) != 3 ||
+		if (sscanf(line, "%45s %x %ld %*s %*s %u", ip, &code, &left, &port) != 4 ||
 		    inet_pton(AF_INET6, ip, &addr) != 1 || memcmp(&addr, &want, sizeof(addr)))
+			continue;
+		/* without a port, the entry and the question are about the host */
+		if (port && port != own)
 			continue;
 		if (left <= 0)
 			continue;	/* expired: the next connection tries SMC */

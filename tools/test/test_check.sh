@@ -90,10 +90,11 @@ expect 'two user EIDs' 'ok A B' state normal ueid 10.0.0.9
 
 # --- what happened before ---
 cat >"$FAKE_PROC/smc_negcache" <<-END
-	peer reason seconds_left period probing
-	::ffff:10.0.0.8 0x02010000 29 30 0
-	::ffff:10.0.0.7 0x02010000 0 30 1
-	fd00::9 0x02010000 29 30 0
+	peer reason seconds_left period probing port
+	::ffff:10.0.0.8 0x02010000 29 30 0 0
+	::ffff:10.0.0.7 0x02010000 0 30 1 0
+	fd00::9 0x02010000 29 30 0 0
+	::ffff:10.0.0.77 0x03010000 29 30 0 8
 	nonsense
 END
 expect_match 'in the negative cache' 'no left alone for another 29 s: Both hosts made*' \
@@ -120,6 +121,10 @@ own() # own FAKE_OWN_SOCK COMMAND...
 	unset FAKE_OWN_SOCK
 	return "$own_rc"
 }
+expect 'in the negative cache: another port' '' own smc state normal negcache 10.0.0.77 7
+expect 'in the negative cache: a port only' '' state normal negcache 10.0.0.77
+expect_match 'in the negative cache: this port' 'no left alone for another 29 s: *' \
+	own smc state normal negcache 10.0.0.77 8
 expect_match 'connection on SMC' 'ok mode SMCR*' own smc state normal connection 10.0.0.77 7
 expect 'connection on SMC: verdict' smc own smc verdict normal 10.0.0.77 7
 expect 'connection on SMC: the peer' 'ok sent the SMC option and agreed' \

@@ -157,7 +157,7 @@ case_kill()
 		same 'not by another address' "$(json_values mode sock -r "$killed")" SMCR
 		same 'ended' "$(json_values peer_port -r "$killed" sock kill peer "$(peer_addr)")" "$killed"
 		wait_for 10 grep -q recv "/tmp/client.$killed" || fail "the killed one goes on"
-		# not ECONNRESET, although the answer of the peer may arrive before the socket has ended
+		# ECONNABORTED, even if the peer's abort (ECONNRESET) comes first
 		same 'client' "$(cat "/tmp/client.$killed")" 'hello
 recv: Software caused connection abort'
 		sync_signal killed

@@ -86,6 +86,7 @@ enum smc_region_type {
  * @link_policy: how links are chosen for connections, enum smc_link_policy
  * @balance: move connections to links that are added
  * @enabled: 0 = new connections are TCP, existing ones are not affected (sysctl enabled)
+ * @send_hostname: tell peers the host name (sysctl send_hostname)
  * @hs_limit: initial SMC_LIMIT_HS of new sockets (netlink, sysctl limit_smc_hs)
  * @hs_max: concurrent handshakes of one side (sysctl hs_max)
  * @idle_client: seconds that an idle group is kept, client side (sysctl smcr_idle_time_client)
@@ -116,6 +117,7 @@ struct smc_settings {
 	u8 link_policy;
 	u8 balance;
 	u8 enabled;
+	u8 send_hostname;
 	u8 hs_limit;
 	unsigned int hs_max;
 	int idle_client;

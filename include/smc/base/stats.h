@@ -21,6 +21,7 @@ enum smc_stat {
 	SMC_STAT_HS_LIMITED,		/* handshakes beyond a limit of admission */
 	SMC_STAT_HS_AGAIN,		/* second attempts to connect, with TCP only */
 	SMC_STAT_HS_EVICTED,		/* silent clients of a host with too many, ended early */
+	SMC_STAT_HS_UNRESOLVED,		/* GIDs not resolved: the host had named too many */
 	SMC_STAT_FIRST_CONTACT,		/* groups created */
 	SMC_STAT_TX_BYTES,		/* user bytes taken by sendmsg on SMC */
 	SMC_STAT_RX_BYTES,
@@ -76,7 +77,7 @@ enum smc_stat {
 	SMC_STAT_RX_SMALL,		/* receive calls for more bytes than the RMBE holds */
 	SMC_STAT_RX_FULL,		/* times our RMBE was full */
 	SMC_STAT_TX_SENDPAGE,		/* send calls with pages: sendfile, splice */
-	SMC_STAT_RX_SPLICE,		/* splice calls out of a connection */
+	SMC_STAT_RX_SPLICE,		/* splice() calls that read a connection */
 	SMC_STAT_TX_URGENT,		/* send calls with MSG_OOB */
 	SMC_STAT_RX_URGENT,		/* urgent bytes read with MSG_OOB */
 	SMC_STAT_CORK,			/* TCP_CORK set or cleared */
@@ -91,7 +92,7 @@ enum smc_stat {
 	SMC_STAT_WR_PROBES,		/* empty requests posted behind unfinished ones */
 	SMC_STAT_WAKEUPS,		/* wakeups of readers or writers of a socket */
 	SMC_STAT_EVENT_LOST,		/* netlink events lost for lack of memory */
-	SMC_STAT_EVENT_SUPPRESSED,		/* netlink events suppressed by the rate limit */
+	SMC_STAT_EVENT_SUPPRESSED,	/* netlink events suppressed by the rate limit */
 	SMC_STAT_RMB_BYTES,		/* bytes of all RMBs allocated so far */
 	SMC_STAT_RMB_FREED,		/* of these: freed */
 	SMC_STAT_MAX

@@ -21,10 +21,12 @@
 #include <smc/proto/move_fsm.h>
 #include <smc/proto/urgent.h>
 #include <smc/rdma/region.h>
+#include <smc/tcp/orphan.h>
 
 struct smc_link;
 struct smc_lgr;
 struct smc_conn;
+struct smc_sock;	/* opaque to this layer */
 struct net;
 
 /*
@@ -40,18 +42,17 @@ struct net;
 #define SMC_CONN_CHANGED	0x04	/* state changed: EOF, reset, closed; read it again */
 #define SMC_CONN_URGENT		0x08	/* urgent data announced: SIGURG */
 #define SMC_CONN_URGENT_BYTE	0x10	/* the urgent byte has arrived: smc_rx_skip_urgent() */
+#define SMC_CONN_BROKEN		0x20	/* smc_conn_is_broken(): time to reset the clcsock */
 
 /**
  * struct smc_conn_events - how a connection notifies its owner, the socket
- * @hold: take a reference on @owner; under conn->lock; never fails
- * @put: drop it; no lock held
+ * @get: take the reference on @owner that the next @notify drops; under conn->lock; never fails
  * @notify: SMC_CONN_* bits; any context including softirq, no lock of this layer held; only a hint:
- *	may come twice, late or in any order
+ *	may come twice, late or in any order. Drops the reference on @owner
  */
 struct smc_conn_events {
-	void (*hold)(void *owner);
-	void (*put)(void *owner);
-	void (*notify)(void *owner, unsigned int bits);
+	void (*get)(struct smc_sock *owner);
+	void (*notify)(struct smc_sock *owner, unsigned int bits);
 };
 
 /**
@@ -66,7 +67,7 @@ struct smc_conn_events {
  * @state: state of an orderly move (proto/move_fsm.h); changes in conn/move.c only
  * @to: slot of the link to move to
  * @deadline: jiffies: stay if the peer has not acknowledged by then
- * @round: lgr->balance_round of the last attempt
+ * @round: smc_balance.round of the last attempt
  */
 struct smc_conn_tx_move {
 	bool validate;
@@ -168,6 +169,7 @@ struct smc_timestamps {
  * @seq: last sequence number received
  * @seen: at least one CDC was received
  * @peer_state: SMC_CDC_S_* received so far
+ * @ended: the peer has sent D or C while we received: no byte follows those in @ring
  * @answer_due: the next CDC acknowledges the peer's last message (orderly move)
  * @silence_deadline: jiffies until which the peer must send something, because its last
  *	messages may be lost; 0: none
@@ -183,6 +185,7 @@ struct smc_conn_rx {
 	u16 seq;
 	bool seen;
 	u8 peer_state;
+	bool ended;
 	bool answer_due;
 	unsigned long silence_deadline;
 	bool msgs_lost;
@@ -210,6 +213,7 @@ struct smc_conn_rx {
  * @events: table of the owner, NULL when detached
  * @owner: passed to @events
  * @wq: queue of @work and @free_work
+ * @shut: directions that the application has shut down: SEND_SHUTDOWN, RCV_SHUTDOWN
  * @shut_pending: local shutdown waits until all bytes are sent
  * @close_pending: local close waits until all bytes are acknowledged
  * @deadline_armed: @deadline bounds the present state
@@ -217,6 +221,11 @@ struct smc_conn_rx {
  * @unregistered: removed from the token table
  * @quarantine: the peer may still write into our RMBE
  * @deadline: jiffies: end of a waiting state, of lingering or of @releasing
+ * @tcp_end: how the clcsock has to end; SMC_TCP_END_NONE: not yet, or @releasing without an order:
+ *	the peer has closed first
+ * @tcp_end_deadline: jiffies: SMC_TCP_END_RST does not wait any longer for our last message
+ * @broken_reported: SMC_CONN_BROKEN was reported, or @orphan was reset
+ * @orphan: the clcsock after smc_conn_close(); before that the owner has it
  * @work: deferred progress: closing, timers, late consumer updates
  * @free_work: final release in process context
  * @rcu: readers of the token table may still see the object
@@ -237,8 +246,9 @@ struct smc_conn {
 	int cause;
 	bool keepalive_pending;
 	const struct smc_conn_events *events;
-	void *owner;
+	struct smc_sock *owner;
 	struct workqueue_struct *wq;
+	u8 shut;
 	bool shut_pending;
 	bool close_pending;
 	bool deadline_armed;
@@ -246,6 +256,10 @@ struct smc_conn {
 	bool unregistered;
 	bool quarantine;
 	unsigned long deadline;
+	enum smc_tcp_end tcp_end;
+	unsigned long tcp_end_deadline;
+	bool broken_reported;
+	struct smc_orphan *orphan;
 	struct delayed_work work;
 	struct work_struct free_work;
 	struct rcu_head rcu;
@@ -259,7 +273,7 @@ struct smc_conn {
  */
 struct smc_conn_notification {
 	const struct smc_conn_events *events;
-	void *owner;
+	struct smc_sock *owner;
 	unsigned int bits;
 };
 
@@ -279,7 +293,7 @@ static inline void smc_conn_prepare_notification(struct smc_conn *conn, unsigned
 	if (!note->events)
 		return;
 	note->owner = conn->owner;
-	note->events->hold(note->owner);
+	note->events->get(note->owner);
 }
 
 /**
@@ -290,10 +304,8 @@ static inline void smc_conn_prepare_notification(struct smc_conn *conn, unsigned
  */
 static inline void smc_conn_send_notification(const struct smc_conn_notification *note)
 {
-	if (!note->events)
-		return;
-	note->events->notify(note->owner, note->bits);
-	note->events->put(note->owner);
+	if (note->events)
+		note->events->notify(note->owner, note->bits);
 }
 
 extern const struct smc_lgr_conn_events smc_conn_lgr_events;
@@ -308,7 +320,8 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
  * @token: its alert token
  * @size: bytes of its RMBE
  * @index: index of its RMBE in the RMB, 1-based
- * @rkey: key of its RMB on the connection's link
+ * @link: link that the message names, over which @rkey and @addr count; NULL: the connection's
+ * @rkey: key of its RMB on that link
  * @addr: address of its RMB
  * @first: first connection of the group: no RMB has been announced yet
  */
@@ -316,6 +329,7 @@ struct smc_conn_peer_end {
 	u32 token;
 	u32 size;
 	u8 index;
+	struct smc_link *link;
 	u32 rkey;
 	u64 addr;
 	bool first;
@@ -325,7 +339,8 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 void smc_conn_activate(struct smc_conn *conn);
 void smc_conn_discard(struct smc_conn *conn, bool quarantine);
 
-void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events, void *owner);
+void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events,
+		     struct smc_sock *owner);
 void smc_conn_detach(struct smc_conn *conn);
 static inline void smc_conn_get(struct smc_conn *conn)
 {
@@ -346,10 +361,14 @@ static inline void smc_conn_put(struct smc_conn *conn)
 		queue_work(conn->wq, &conn->free_work);
 }
 
-void smc_conn_shutdown(struct smc_conn *conn);
-void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger);
+void smc_conn_shutdown(struct smc_conn *conn, u8 directions);
+void smc_conn_lose_write(struct smc_conn *conn);
+void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger,
+		    struct smc_orphan *clcsock);
 void smc_conn_abort(struct smc_conn *conn, int err);
 bool smc_conn_is_drained(const struct smc_conn *conn);
+bool smc_conn_is_broken(const struct smc_conn *conn);
+bool smc_conn_peer_has_closed(const struct smc_conn *conn);
 
 static inline enum smc_conn_state smc_conn_state(const struct smc_conn *conn)
 {

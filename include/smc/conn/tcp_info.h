@@ -13,20 +13,19 @@ struct tcp_info;
  * @written: bytes of all WRITEs, including those repeated after a failover
  * @out: CDC messages posted
  * @data_out: CDC messages posted behind WRITEs
- * @delivered: of these, acknowledged by the peer's RNIC
+ * @delivered: of @data_out, acknowledged by the peer's RNIC
  * @in: CDC messages received
  * @data_in: CDC messages received that announced bytes
- * @queued_at: jiffies since when the oldest byte not acknowledged has waited, or has been
- *	the oldest
+ * @queued_at: jiffies when the oldest unacknowledged byte was written, or became the oldest
  * @sent_at: jiffies of the last post of bytes
  * @received_at: jiffies of the last arrival of bytes
  * @peer_seen_at: jiffies of the last acknowledgment or message of the peer
  * @rtt: ns from a post to its acknowledgment, smoothed as on TCP; 0: no sample yet
  * @rttvar: mean deviation of @rtt in ns
  * @rtt_min: smallest sample in ns
- * @since: ns; start of the measurement of @rate; 0: nothing was in flight
+ * @since: start of the measurement of @rate in ns; 0: none runs, nothing is in flight
  * @from: stream position acknowledged at @since
- * @rate: bytes per second acknowledged lately
+ * @rate: bytes per second acknowledged in the last measurement
  */
 struct smc_tcpinfo {
 	u64 written;

@@ -42,5 +42,7 @@ void smc_admission_exit(void);
 bool smc_admission_acquire(struct net *net, bool server, u64 host);
 void smc_admission_release(struct net *net, bool server, u64 host);
 bool smc_admission_is_full(struct net *net, bool server);
+bool smc_admission_begin_resolve(struct net *net, u64 host);
+void smc_admission_end_resolve(struct net *net, u64 host, bool resolved);
 
 #endif

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <smc/proto/clc_msg.h>
 #include <smc/tcp/clcsock.h>
 
 struct mem_cgroup;
@@ -52,12 +53,15 @@ struct smc_hs_result {
  * @server: which side we are; set by smc_hs_client_setup() or smc_hs_server_setup()
  * @sndbuf: requested size of the send ring in bytes
  * @rcvbuf: requested size of the RMBE in bytes
+ * @nodename: host name of the task that called connect() or listen(), blank padded; of a listening
+ *	socket, too
  * @memcg: cgroup to charge the connection's memory to, NULL = none; lives as long as @owner
  * @force_tcp: reason to use TCP that was found beforehand (TCP_FASTOPEN, a rule), 0 = none
  * @done: called exactly once, from @work in process context without locks, unless
- *	smc_hs_cancel_sync() came before @work was queued. The callee owns the reference on
- *	@conn of the result. The owner holds a reference on its socket until done() drops it,
- *	or waits with smc_hs_cancel_sync() before it frees the smc_hs
+ *	smc_hs_cancel_sync() came before @work had begun. The callee owns the reference on
+ *	@conn of the result; that of a client calls smc_hs_release_clcsock(). The owner holds a
+ *	reference on its socket until done() drops it, or waits with smc_hs_cancel_sync() before
+ *	it frees the smc_hs
  * @run: runs the steps of this side; set by the setup
  * @owner: for @done
  * @host: ID of the peer host, see smc_admission_host(); set when TCP is connected
@@ -67,7 +71,8 @@ struct smc_hs_result {
  * @cancelled: end the handshake as soon as possible, with SMC_HS_FAIL and ECONNABORTED
  * @evicted: used by the owner: smc_hs_evict() has cancelled the handshake
  * @deadline: server: time in jiffies by which the Proposal must be complete
- * @started: bit 0: @work was queued, or will never be; changes under the lock of @wait
+ * @started: HS_STARTED: @work was queued, or will never be; changes under the lock of @wait.
+ *	HS_RUNS: @work has begun
  */
 struct smc_hs {
 	struct smc_clcsock *clcsock;
@@ -75,6 +80,7 @@ struct smc_hs {
 	bool server;
 	u32 sndbuf;
 	u32 rcvbuf;
+	u8 nodename[SMC_HOSTNAME_LEN];
 	struct mem_cgroup *memcg;
 	u32 force_tcp;
 	void (*done)(struct smc_hs *hs, const struct smc_hs_result *res);
@@ -95,11 +101,13 @@ void smc_hs_exit(void);
 
 void smc_hs_client_setup(struct smc_hs *hs);
 void smc_hs_server_setup(struct smc_hs *hs);
+void smc_hs_set_nodename(struct smc_hs *hs);
 void smc_hs_start(struct smc_hs *hs);
 void smc_hs_cancel(struct smc_hs *hs);
 void smc_hs_cancel_sync(struct smc_hs *hs);
+void smc_hs_release_clcsock(struct smc_hs *hs);
 bool smc_hs_is_older(const struct smc_hs *hs, unsigned long age);
 bool smc_hs_evict(struct smc_hs *hs);
-u32 smc_hs_check_allowed(struct net *net, const struct in6_addr *peer);
+u32 smc_hs_check_allowed(struct net *net, const struct in6_addr *peer, u16 port);
 
 #endif

@@ -14,8 +14,8 @@ struct net;
 int smc_negcache_init(void);
 void smc_negcache_exit(void);
 
-u32 smc_negcache_check(struct net *net, const struct in6_addr *peer);
-void smc_negcache_add(struct net *net, const struct in6_addr *peer, u32 reason);
-void smc_negcache_del(struct net *net, const struct in6_addr *peer);
+u32 smc_negcache_check(struct net *net, const struct in6_addr *addr, u16 port);
+void smc_negcache_add(struct net *net, const struct in6_addr *addr, u16 port, u32 reason);
+void smc_negcache_del(struct net *net, const struct in6_addr *addr, u16 port);
 
 #endif

@@ -21,6 +21,7 @@
 #include <net/net_namespace.h>
 #include <smc/lgr/link.h>
 #include <smc/proto/link_set.h>
+#include <smc/proto/peer_caps.h>
 #include <smc/rdma/region.h>
 
 #define SMC_LGR_LINKS		SMC_REGION_LINKS
@@ -97,7 +98,8 @@ struct smc_claims {
  * @os: peer's operating system nibble; server: set by the Confirm, as is @host
  * @eid: negotiated EID, blank padded (v2)
  * @host: peer's host name, blank padded
- * @marker: peer capabilities: version byte of a native peer, 0 = foreign peer. Unauthenticated.
+ * @caps: peer capabilities, mask of enum smc_peer_cap; 0: foreign peer. Unauthenticated. Read by
+ *	smc_peer_can().
  */
 struct smc_peer {
 	u8 id[8];
@@ -112,8 +114,21 @@ struct smc_peer {
 	u8 os;
 	u8 eid[32];
 	u8 host[32];
-	u8 marker;
+	u32 caps;
 };
+
+/**
+ * smc_peer_can() - Check whether a peer has a capability
+ * @peer: peer of a group or handshake
+ * @cap: capability
+ *
+ * Context: Any.
+ * Return: true if so.
+ */
+static inline bool smc_peer_can(const struct smc_peer *peer, enum smc_peer_cap cap)
+{
+	return peer->caps & cap;
+}
 
 /**
  * struct smc_link_loss - links that a group has lost, for netlink
@@ -127,55 +142,65 @@ struct smc_link_loss {
 	time64_t at;
 };
 
+struct smc_conn;	/* opaque to this layer, as is the next one */
+struct smc_llc;
 struct smc_lgr;
 struct smc_link_load;
 
 /**
  * struct smc_lgr_ctl_events - events of groups and links for the LLC layer
- * @init: a group was created: set up lgr->llc; may fail
  * @message: LLC message received on @link; softirq; @buf is valid during the call
+ * @slots_free: @link has send slots again; softirq; before connections may take them
  * @link_lost: @link failed, others still work; it is out of the link set and fenced, and the
  *	connections have left it; process context (group work)
  * @ports_changed: ports or GIDs of this host appeared or changed; process context, registry
  *	lock held
  * @terminated: the group is dead for lgr->reason, the connections were aborted, the queue
- *	pairs still exist: announce the end to the peer, cancel waits and works;
- *	process context, once
- * @release: free lgr->llc; last call; process context
+ *	pairs still exist; no other upcall but @released follows; process context, once
+ * @released: nobody uses the group any more, and it is about to be freed; process context, once
  */
 struct smc_lgr_ctl_events {
-	int (*init)(struct smc_lgr *lgr);
 	void (*message)(struct smc_link *link, const u8 *buf, u32 len);
+	void (*slots_free)(struct smc_link *link);
 	void (*link_lost)(struct smc_lgr *lgr, struct smc_link *link);
 	void (*ports_changed)(struct smc_lgr *lgr);
 	void (*terminated)(struct smc_lgr *lgr);
-	void (*release)(struct smc_lgr *lgr);
+	void (*released)(struct smc_lgr *lgr);
 };
 
 /**
  * struct smc_lgr_conn_events - events for the connection layer
- * @message: CDC message received on @link; softirq, RCU read side; the callee looks up the
- *	connection of its token with smc_lgr_find_conn()
+ * @message: CDC message received on @link; softirq; @buf is valid during the call; the callee
+ *	looks up the connection of its token with smc_lgr_find_conn()
  * @slots_free: @link has send slots again, or is no longer held; softirq or process context
- * @get: take a reference on @conn unless its count is zero (false); under rcu_read_lock()
- * @put: drop it; process context
+ * @link_usable: @link became usable, and the group has others; process context, not concurrently
+ *	for a group
  * @link_lost: @link was taken out of the link set (reason: smc_link.reason) and is fenced, while
- *	the group has other links: if @conn sends over it, move it to another link or
- *	abort it; called for every connection of the group; process context, no locks
- * @balance: a link became usable: move connections to it; true: call again a moment later;
- *	process context, no locks
- * @terminated: the group of @conn died for @reason: abort @conn; process context, no locks; the
- *	caller has a reference from @get. Not called for connections whose
- *	smc_lgr_add_conn() failed with -ECONNABORTED
+ *	the group has other links; process context, no locks but lgr->failover_mutex
+ * @terminated: the group is dead for lgr->reason, and no connection is added any more; process
+ *	context, no locks, once
+ * @released: nobody uses the group any more, and it is about to be freed; process context, once
  */
 struct smc_lgr_conn_events {
 	void (*message)(struct smc_link *link, const u8 *buf, u32 len);
 	void (*slots_free)(struct smc_link *link);
-	bool (*get)(void *conn);
-	void (*put)(void *conn);
-	void (*link_lost)(void *conn, struct smc_link *link);
-	bool (*balance)(struct smc_lgr *lgr);
-	void (*terminated)(void *conn, enum smc_link_reason reason);
+	void (*link_usable)(struct smc_link *link);
+	void (*link_lost)(struct smc_link *link);
+	void (*terminated)(struct smc_lgr *lgr);
+	void (*released)(struct smc_lgr *lgr);
+};
+
+/**
+ * struct smc_balance - how connections move to a link that became usable; it lies in the group
+ *	because there is one for each, and is used by conn/balance.c alone
+ * @work: begins moves; initialised when @round is not 0
+ * @round: number of links that became usable; a connection tries once per round
+ * @walks: remaining walks over the connections in this round
+ */
+struct smc_balance {
+	struct delayed_work work;
+	u32 round;
+	u32 walks;
 };
 
 /**
@@ -215,20 +240,22 @@ struct smc_lgr_conn_events {
  * @ready: first contact finished: handshakes may join; under the registry lock
  * @dead: the group terminates and no look-up returns it; never cleared
  * @reason: reason of the end; the first one stays
+ * @wq: runs the works that may wait for the peer: those of LLC and, of this layer, @term_work,
+ *	@failover_work and @removal_work; destroyed with the group
  * @idle_work: terminates the group some time after the last connection ended
  * @term_work: termination
  * @failover_work: takes failed links out of the set and notifies the connections
  * @removal_work: reports these links to LLC and destroys them
  * @free_work: final release, in process context
  * @failed_slots: bit per slot: link failed, to be handled by @failover_work
+ * @fence_wait: the holder of @failover_mutex waits here until a lost link is fenced or one more
+ *	link has failed
  * @removal_slots: bit per slot: failed link without connections, to be handled by @removal_work
  * @link_loss: lost links, for netlink
  * @conn_moves: number of connections that moved to another link
- * @balance_work: moves connections to a link that became usable
- * @balance_round: number of links that became usable; a connection tries once per round
- * @balance_walks: remaining walks of this round
+ * @balance: see above
  * @last_pick: slot of the link picked last for a connection; a hint, no lock
- * @llc: private to the LLC layer
+ * @llc: state of the LLC layer, from smc_llc_create(); constant from smc_lgr_begin() on
  */
 struct smc_lgr {
 	struct kref ref;
@@ -259,30 +286,32 @@ struct smc_lgr {
 	bool ready;
 	bool dead;
 	enum smc_link_reason reason;
+	struct workqueue_struct *wq;
 	struct delayed_work idle_work;
 	struct work_struct term_work;
 	struct work_struct failover_work;
 	struct work_struct removal_work;
 	struct work_struct free_work;
 	unsigned long failed_slots;
+	wait_queue_head_t fence_wait;
 	unsigned long removal_slots;
 	struct smc_link_loss link_loss;
 	atomic_t conn_moves;
-	struct delayed_work balance_work;
-	u32 balance_round;
-	u32 balance_walks;
+	struct smc_balance balance;
 	u32 last_pick;
-	void *llc;
+	struct smc_llc *llc;
 };
 
 /* smc_core.c */
 int smc_lgr_init(void);
 void smc_lgr_exit(void);
+void smc_lgr_net_begin_exit(struct net *net);
 void smc_lgr_net_exit(struct net *net);
 void smc_lgr_set_ctl_events(const struct smc_lgr_ctl_events *events);
 void smc_lgr_set_conn_events(const struct smc_lgr_conn_events *events);
-struct smc_lgr *smc_lgr_create(struct net *net, enum smc_role role,
-			       const struct smc_peer *peer, struct smc_path *path);
+struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer);
+int smc_lgr_begin(struct smc_lgr *lgr, struct smc_path *path);
+void smc_lgr_discard(struct smc_lgr *lgr);
 void smc_lgr_get(struct smc_lgr *lgr);
 void smc_lgr_put(struct smc_lgr *lgr);
 void smc_lgr_terminate(struct smc_lgr *lgr, enum smc_link_reason reason);
@@ -290,7 +319,6 @@ int smc_lgr_for_each(int (*fn)(struct smc_lgr *lgr, void *arg), void *arg);
 void smc_lgr_notify_ports(void);
 struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num);
 void smc_lgr_del_link(struct smc_link *link, enum smc_link_reason reason);
-void smc_lgr_start_balance(struct smc_lgr *lgr);
 
 /* lgr/links.c */
 
@@ -355,12 +383,12 @@ void smc_link_report_up(struct smc_link *link);
 /**
  * struct smc_lgr_conn_entry - a connection in the token table
  * @token: alert token: index in the low 8 bits, random generation above
- * @conn: the connection, opaque to this layer
+ * @conn: the connection
  * @rcu: deferred free
  */
 struct smc_lgr_conn_entry {
 	u32 token;
-	void *conn;
+	struct smc_conn *conn;
 	struct rcu_head rcu;
 };
 
@@ -368,10 +396,12 @@ void smc_lgr_unreserve_conn(struct smc_lgr *lgr);
 void smc_lgr_phase_out(struct smc_lgr *lgr, enum smc_link_reason reason);
 void smc_lgr_set_out_of_regions(struct smc_lgr *lgr);
 void smc_lgr_set_regions_available(struct smc_lgr *lgr);
-int smc_lgr_add_conn(struct smc_lgr *lgr, void *conn, u32 *token);
+int smc_lgr_add_conn(struct smc_lgr *lgr, struct smc_conn *conn, u32 *token);
 void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token);
-void *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token);
-void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(void *conn, void *arg), void *arg);
+struct smc_conn *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token);
+struct smc_conn *smc_lgr_next_conn(struct smc_lgr *lgr, unsigned long *index);
+void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(struct smc_conn *conn, void *arg),
+			void *arg);
 
 /* lgr/rtoken.c */
 int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
@@ -390,6 +420,7 @@ int smc_claim_begin(struct smc_lgr *lgr, struct smc_claim *claim);
 void smc_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
 
 /* lgr/lookup.c */
+struct smc_contact_entry;
 
 /**
  * struct smc_contact - which group serves a client, from smc_contact_begin()
@@ -401,18 +432,19 @@ void smc_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
 struct smc_contact {
 	struct smc_lgr *lgr;
 	struct smc_link *link;
-	void *entry;
+	struct smc_contact_entry *entry;
 };
 
 struct smc_lgr *smc_lgr_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
 				    unsigned long deadline, const bool *cancel,
 				    struct smc_link **link);
+struct smc_link *smc_lgr_get_named_link(struct smc_lgr *lgr, u32 qpn, const struct smc_peer *peer);
 int smc_contact_begin(struct net *net, const struct smc_peer *peer,
 		      const struct smc_path *own, unsigned long deadline,
 		      const bool *cancel, struct smc_contact *contact);
 void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr);
 void smc_lgr_set_ready(struct smc_lgr *lgr);
-bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr);
+bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, bool ready);
 
 /* lgr/topology.c */
 

@@ -7,12 +7,13 @@
 #include <linux/kref.h>
 #include <linux/rcupdate.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <smc/proto/link_fsm.h>
 #include <smc/rdma/path.h>
 #include <smc/rdma/wr.h>
 
-struct smc_link;
+struct smc_lgr;
 
 /* Why a link or a group ended; texts: smc_link_reason_str(). The first reason stays. */
 enum smc_link_reason {
@@ -37,25 +38,9 @@ enum smc_link_reason {
 const char *smc_link_reason_str(enum smc_link_reason reason);
 
 /**
- * struct smc_link_events - events of links for the group layer
- * @llc: LLC message received; @buf is valid during the call; softirq
- * @cdc: CDC message received; @buf is valid during the call; softirq
- * @failed: the link failed for @reason; once per link; any context, must not sleep
- * @slots_free: send slots are free again after one was refused, or the link is no longer held;
- *	softirq or process context
- */
-struct smc_link_events {
-	void (*llc)(struct smc_link *link, const u8 *buf, u32 len);
-	void (*cdc)(struct smc_link *link, const u8 *buf, u32 len);
-	void (*failed)(struct smc_link *link, enum smc_link_reason reason);
-	void (*slots_free)(struct smc_link *link);
-};
-
-/**
  * struct smc_link - a link of a group
  * @ref: reference count; held by the group's slot (RCU), connections, works, callers that post
- * @lgr: group, opaque to the link
- * @events: upward table
+ * @lgr: group; stays until the link is shut down
  * @net_cookie: number of its namespace shown to users
  * @slot: index in the group's link set and in smc_region.maps
  * @num: link number on the wire, assigned by the server
@@ -74,9 +59,11 @@ struct smc_link_events {
  * @state: state of proto/link_fsm; changed by cmpxchg in lgr/link.c only
  * @reason: first reason of failure
  * @removal_reason: reason for which both sides are about to remove the link; SMC_LINK_OK: none
+ * @fence_begun: smc_link_fence_begin() was called; for the caller that took the link out of the
+ *	set; never cleared
  * @fenced: no message arrives any more, and all completions have been processed; never cleared
  * @flush_timed_out: @fenced, but the device did not flush in time: received messages may be lost
- * @nconns: number of connections that send over this link (conn->lock of each)
+ * @nconns: number of connections that send over this link: smc_link_add_conn()
  * @conns_moved_in: number of connections that moved to it from other links
  * @usable_since: time at which it became usable, in seconds since boot; 0 = not yet
  * @last_rx: time of the last received message, in jiffies
@@ -86,8 +73,7 @@ struct smc_link_events {
  */
 struct smc_link {
 	struct kref ref;
-	void *lgr;
-	const struct smc_link_events *events;
+	struct smc_lgr *lgr;
 	u64 net_cookie;
 	u32 slot;
 	u8 num;
@@ -105,6 +91,7 @@ struct smc_link {
 	atomic_t state;
 	atomic_t reason;
 	enum smc_link_reason removal_reason;
+	bool fence_begun;
 	bool fenced;
 	bool flush_timed_out;
 	atomic_t nconns;
@@ -116,8 +103,11 @@ struct smc_link {
 	struct rcu_head rcu;
 };
 
-struct smc_link *smc_link_create(void *lgr, struct net *net, u32 slot, struct smc_path *path,
-				 const struct smc_link_events *events);
+/* lgr/link.c */
+void smc_link_add_conn(struct smc_link *link);
+void smc_link_del_conn(struct smc_link *link);
+void smc_link_count_move(struct smc_link *link, bool failover);
+bool smc_link_is_ending(const struct smc_link *link);
 void smc_link_get(struct smc_link *link);
 bool smc_link_get_unless_zero(struct smc_link *link);
 void smc_link_put(struct smc_link *link);
@@ -126,14 +116,14 @@ int smc_link_connect(struct smc_link *link);
 void smc_link_activate(struct smc_link *link);
 bool smc_link_usable(const struct smc_link *link);
 void smc_link_expect_removal(struct smc_link *link, enum smc_link_reason reason);
-void smc_link_hold_conns(struct smc_link *link, bool hold);
-/* Return true if connections must not send; they are notified by events->slots_free. */
+/* Return true if connections must not send; they are notified when they may, by slots_free. */
 static inline bool smc_link_conns_held(const struct smc_link *link)
 {
 	return READ_ONCE(link->conns_held);
 }
 
-void smc_link_fail(struct smc_link *link, enum smc_link_reason reason);
+void smc_link_fence_begin(struct smc_link *link, wait_queue_head_t *wait);
+unsigned long smc_link_fence_left(const struct smc_link *link);
 int smc_link_fence(struct smc_link *link);
 /* Return true if smc_link_fence() has finished. */
 static inline bool smc_link_fenced(const struct smc_link *link)
@@ -143,5 +133,10 @@ static inline bool smc_link_fenced(const struct smc_link *link)
 }
 
 void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *link));
+
+/* smc_core.c */
+void smc_link_notify_usable(struct smc_link *link);
+void smc_link_hold_conns(struct smc_link *link, bool hold);
+void smc_link_fail(struct smc_link *link, enum smc_link_reason reason);
 
 #endif

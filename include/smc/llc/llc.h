@@ -17,8 +17,7 @@ union ib_gid;
 
 extern const struct smc_lgr_ctl_events smc_llc_events;
 
-int smc_llc_init(void);
-void smc_llc_exit(void);
+int smc_llc_create(struct smc_lgr *lgr);
 
 /*
  * First contact (RFC 7609 section 3.5.1): state as returned by smc_llc_fc_get_bits(). A server

@@ -22,7 +22,7 @@
 #define SMC_CDC_S_ALL		0xe0
 
 /*
- * Bits of struct smc_cdc_msg.more, an extension of native peers in a byte that the RFC reserves.
+ * Bits of struct smc_cdc_msg.ext, an extension of native peers in a byte that the RFC reserves.
  * ORDERLY is defined in failover validations only, the other bits in all other messages only.
  */
 #define SMC_CDC_EXT_ORDERLY	0x01	/* orderly move: previous link has nothing in flight */
@@ -62,7 +62,7 @@ struct smc_cdc_cursor {
  *	first; 0: none
  * @older_orderly: one bit for each entry of @older_links, the lowest for the first: the sender left
  *	that link by an orderly move, as %SMC_CDC_EXT_ORDERLY says for @prev_link
- * @ext: SMC_CDC_M_*
+ * @ext: SMC_CDC_EXT_*
  * @ack_seq: valid with SMC_CDC_EXT_ACK: number of the last message that the sender has handled
  *
  * A failover validation (F) has only @seq, @token, @prev_link, @move_count, @older_links,

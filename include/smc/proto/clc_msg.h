@@ -83,7 +83,7 @@ enum smc_clc_os {
 
 /*
  * Range of the negotiated limits of a link group in v2.1. Native peers can negotiate more links,
- * see marker.h.
+ * see peer_caps.h.
  */
 #define SMC_CLC_CONNS_MIN	16
 #define SMC_CLC_CONNS_MAX	255
@@ -201,8 +201,8 @@ struct smc_clc_v2_offer {
  * @peer_id: the client's; all zero from some peers that offer only version 2
  * @gid: RoCEv1 GID of the preferred port; zero as @peer_id
  * @mac: MAC of the preferred port; zero as @peer_id
- * @vendor_oui: v2.1, zero when unused, see marker.h
- * @vendor_opt: v2.1, zero when unused, see marker.h
+ * @vendor_oui: v2.1, zero when unused, see peer_caps.h
+ * @vendor_opt: v2.1, zero when unused, see peer_caps.h
  * @v4_net: network address of the client's interface, all zero for IPv6. Valid only if @v1_type is
  *	not SMC_CLC_OFFER_NONE
  * @v4_len: prefix length of @v4_net
@@ -240,7 +240,7 @@ struct smc_clc_proposal {
  * @max_conns: v2.1: negotiated connections per link group, else 0
  * @max_links: v2.1: negotiated links per link group, else 0
  * @features: v2.1: negotiated features, else 0
- * @vendor_opt: v2.1, zero when unused, see marker.h
+ * @vendor_opt: v2.1, zero when unused, see peer_caps.h
  */
 struct smc_clc_fce {
 	bool direct;
@@ -272,7 +272,7 @@ struct smc_clc_fce {
  *	around the address space
  * @psn: initial packet sequence number of the sender, 24 bits
  * @reserved: version 1: the two single bytes that the RFC leaves unused, zero from foreign peers,
- *	see marker.h
+ *	see peer_caps.h
  * @eid: version 2: the EID that the server chose
  * @fce: version 2 first contact only
  * @gid_count: version 2 first contact Confirm only: entries in @gids

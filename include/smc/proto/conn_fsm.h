@@ -38,7 +38,7 @@ enum smc_conn_state {
 enum smc_conn_event {
 	SMC_CONN_EV_ESTABLISHED, /* CLC handshake complete */
 	SMC_CONN_EV_SHUT_WR,	/* application has shut down writing, all data completed */
-	SMC_CONN_EV_CLOSE,	/* application closed, all data completed, nothing unread */
+	SMC_CONN_EV_CLOSE,	/* closed, or both shut down; all data completed, nothing unread */
 	SMC_CONN_EV_ABORT,	/* closed with unread data, drain time-out, protocol error */
 	SMC_CONN_EV_ABORT_SENT,	/* our A completed, with or without success */
 	SMC_CONN_EV_TIMEOUT,	/* the timer of a waiting state fired */
@@ -47,7 +47,7 @@ enum smc_conn_event {
 	SMC_CONN_EV_PEER_DATA,	/* producer cursor advanced */
 	SMC_CONN_EV_PEER_DONE,	/* D without C */
 	SMC_CONN_EV_PEER_CLOSED, /* C while all our data is written */
-	SMC_CONN_EV_PEER_CLOSED_EARLY, /* C while some of our data is not yet written */
+	SMC_CONN_EV_PEER_CLOSED_EARLY, /* C before all our data is written, or a write after C */
 	SMC_CONN_EV_PEER_ABORT,	/* A */
 	SMC_CONN_EVENTS,	/* number of events */
 	SMC_CONN_EV_NONE = SMC_CONN_EVENTS, /* no event */
@@ -72,7 +72,8 @@ enum smc_conn_event {
 #define SMC_CONN_ACT_RELEASE		0x08000	/* release the token, remove it from the group */
 #define SMC_CONN_ACT_ELEMENT_FREE	0x10000	/* peer confirmed: our RMBE may be reused */
 #define SMC_CONN_ACT_ELEMENT_QUARANTINE	0x20000	/* peer never confirmed: it may still write */
-#define SMC_CONN_ACTIONS		18	/* number of action bits */
+#define SMC_CONN_ACT_AWAIT_FIN		0x40000	/* the peer ended first: its FIN goes before ours */
+#define SMC_CONN_ACTIONS		19	/* number of action bits */
 
 /**
  * struct smc_conn_row - One cell of the table, for tests and documentation

@@ -26,6 +26,8 @@
  * number of the last handled message, and moves when all its messages are acknowledged and its RNIC
  * has nothing in flight. Then there is nothing to wait for, and the previous link is not fenced.
  *
+ * The first message of all may come over any link: a peer that has sent nothing has left none.
+ *
  * No locks here.
  */
 #ifndef SMC_PROTO_FAILOVER_H
@@ -90,6 +92,7 @@ struct smc_failover_parked {
  * @slot: slot of the link whose messages are handled, or SMC_FAILOVER_NO_SLOT
  * @move: number of the move to that link, or of the last move to a fenced link
  * @fresh: no message has arrived over @slot since the peer moved there
+ * @begun: a message has arrived
  * @nparked: number of used entries of @parked
  * @parked: links that the peer has moved to since, in that order
  */
@@ -97,6 +100,7 @@ struct smc_failover_rx {
 	u8 slot;
 	u8 move;
 	bool fresh;
+	bool begun;
 	u8 nparked;
 	struct smc_failover_parked parked[SMC_FAILOVER_PARKED_MAX];
 };

@@ -81,9 +81,9 @@ struct smc_ib_gids {
 /**
  * struct smc_ib_events - upcalls about devices, implemented by lgr/device_events.c
  * @port_active: a port became usable
- * @port_inactive: a port stopped being usable: its links must fail
- * @gid_changed: the GID table of a port changed: read it again
- * @device_gone: the device is being removed: drop every reference soon
+ * @port_inactive: a port stopped being usable
+ * @gid_changed: the GID table of a port changed
+ * @device_gone: the device is being removed; the removal waits for all references on it
  * @mtu_changed: the MTU of some netdev changed: paths of links may no longer carry their MTU
  *
  * Called in process context without locks held. An implementation may sleep, but must

@@ -162,6 +162,14 @@ int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, st
 void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 bool smc_pool_reap_lent(struct smc_pool *pool);
+bool smc_pool_has_spare(struct smc_pool *pool);
+
+/* Return the bytes of elements that are unavailable because pages of them are lent. */
+static inline size_t smc_pool_get_lent(const struct smc_pool *pool)
+{
+	return READ_ONCE(pool->lent);
+}
+
 u64 smc_elem_iova(const struct smc_elem *elem, u32 slot, u32 off);
 void smc_elem_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
 void smc_elem_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len);

@@ -6,12 +6,10 @@
 #ifndef _SMC_RDMA_WR_H
 #define _SMC_RDMA_WR_H
 
-#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <smc/rdma/ib.h>
@@ -24,7 +22,7 @@ struct net;
 struct smc_qp;
 
 /**
- * struct smc_wr_events - upcalls of a queue pair, implemented by lgr/link.c
+ * struct smc_wr_events - upcalls of a queue pair, implemented by smc_core.c
  * @received: a message of @len bytes arrived; @buf is valid during the call only
  * @broken: the queue pair or one of its requests failed; called at most once, and not for
  *	the failures that a fence causes
@@ -113,11 +111,11 @@ struct smc_wr_mem;
 /**
  * struct smc_drain_marker - the last request of a send or receive queue, posted by the drain
  * @cqe: its completion
- * @done: it has completed, hence all requests before it, too
+ * @done: it has completed, hence all requests before it, too; written in softirq, never cleared
  */
 struct smc_drain_marker {
 	struct ib_cqe cqe;
-	struct completion done;
+	bool done;
 };
 
 /**
@@ -134,6 +132,24 @@ struct smc_tail {
 	unsigned long since;
 	unsigned long due;
 	u32 probes;
+};
+
+/**
+ * struct smc_mr_queue - how memory regions of a queue pair are registered, see rdma/mr.c
+ * @mutex: one REG_MR at a time; protects the other members
+ * @qp: queue pair for REG_MRs only; NULL: not connected yet, destroyed, or closed by a time-out
+ * @cq: its completion queue
+ * @cqe: completion of a REG_MR
+ * @done: it has completed
+ * @status: its result
+ */
+struct smc_mr_queue {
+	struct mutex mutex;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	struct ib_cqe cqe;
+	struct completion done;
+	enum ib_wc_status status;
 };
 
 /**
@@ -169,20 +185,22 @@ struct smc_tail {
  * @long_buf: reassembled long message; used by the receive completion handler only
  * @mem: DMA-able memory of slots and receives, see rdma/qp.c
  * @nmem: pieces of it
- * @write_cqe: completion of every WRITE, and of the barrier before a REG_MR
- * @reg_cqe: completion of a REG_MR
- * @reg_mutex: one REG_MR at a time
- * @reg_pending: the REG_MR has not completed
- * @reg_status: its result
- * @wait: woken when the REG_MR completes
+ * @write_cqe: completion of every WRITE
+ * @mr_queue: registration of memory regions
+ * @wait: woken when a drain marker completes
  * @markers: drain markers of the send and the receive queue
+ * @draining: the drain has begun and not ended; the next three are set before it and do not change
+ *	meanwhile; written under @qp_mutex
+ * @drain_rc: 0, or why the device did not take the markers
+ * @drain_deadline: when the drain stops waiting for the markers, in jiffies
+ * @drain_wait: woken together with @wait; may be NULL; see smc_qp_drain_begin()
  * @tail: tail loss probing; all but its work item is under @sq_lock
  * @upcalls: upcalls that @upcall_work has to make, SMC_QP_UPCALL_*
  * @upcall_work: makes upcalls on behalf of contexts that cannot
  *
- * Members after @ctx are private to smc_wr.c and rdma/. The struct, its slots and their
- * buffers stay until smc_qp_free(): callers that reach the queue pair through a link may
- * use the slot functions until then.
+ * Other layers may read @dev and @pd; all else is private to smc_wr.c and rdma/, with functions
+ * below. The struct, its slots and their buffers stay until smc_qp_free(): callers that reach the
+ * queue pair through a link may use the slot functions until then.
  */
 struct smc_qp {
 	struct smc_ib_device *dev;
@@ -217,12 +235,13 @@ struct smc_qp {
 	struct smc_wr_mem *mem;
 	u32 nmem;
 	struct ib_cqe write_cqe;
-	struct ib_cqe reg_cqe;
-	struct mutex reg_mutex;
-	bool reg_pending;
-	enum ib_wc_status reg_status;
+	struct smc_mr_queue mr_queue;
 	wait_queue_head_t wait;
 	struct smc_drain_marker markers[2];
+	bool draining;
+	int drain_rc;
+	unsigned long drain_deadline;
+	wait_queue_head_t *drain_wait;
 	struct smc_tail tail;
 	unsigned long upcalls;
 	struct work_struct upcall_work;
@@ -257,7 +276,8 @@ struct smc_qp_attr {
 struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
 			     const struct smc_wr_events *events, void *ctx);
 int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr);
-void smc_qp_fence(struct smc_qp *qp);
+void smc_qp_drain_begin(struct smc_qp *qp, wait_queue_head_t *wait);
+unsigned long smc_qp_drain_left(const struct smc_qp *qp);
 int smc_qp_drain(struct smc_qp *qp);
 void smc_qp_destroy(struct smc_qp *qp);
 void smc_qp_free(struct smc_qp *qp);
@@ -268,6 +288,36 @@ void smc_wr_slot_put(struct smc_wr_slot *slot);
 int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,
 		int nwrites, bool signal);
 int smc_mr_register(struct smc_qp *qp, struct ib_mr *mr, int access);
+
+/* Return our queue pair number. */
+static inline u32 smc_qp_get_qpn(const struct smc_qp *qp)
+{
+	return qp->qpn;
+}
+
+/* Return the number of gather elements that a request may have. */
+static inline u32 smc_qp_get_max_sge(const struct smc_qp *qp)
+{
+	return qp->max_sge;
+}
+
+/* Return the number of send slots, of both kinds. */
+static inline u32 smc_qp_get_nslots(const struct smc_qp *qp)
+{
+	return qp->nslots;
+}
+
+/* Return the number of receive requests. */
+static inline u32 smc_qp_get_nrecvs(const struct smc_qp *qp)
+{
+	return qp->nrecvs;
+}
+
+/* Return whether the queue pair has failed or is fenced; that may happen at any time. */
+static inline bool smc_qp_is_broken(const struct smc_qp *qp)
+{
+	return READ_ONCE(qp->broken);
+}
 
 bool smc_qp_is_idle(struct smc_qp *qp);
 bool smc_qp_owes_completion(struct smc_qp *qp, unsigned long *since);

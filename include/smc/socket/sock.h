@@ -59,6 +59,8 @@ enum smc_sock_flag {
  * @synced_state: connection state when sk_state, sk_shutdown and sk_err were last derived; -1:
  *	never
  * @err_copied: error that was copied (not moved) from the clcsock, 0: none
+ * @disconnects: how often the clcsock was disconnected; changes under the socket lock. A call that
+ *	sleeps until the end of a handshake compares it
  * @hs: handshake; holds a reference on the socket while SMC_SF_HS is set
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
  * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
@@ -85,6 +87,7 @@ struct smc_sock {
 	struct smc_conn *conn;
 	int synced_state;
 	int err_copied;
+	unsigned int disconnects;
 	struct smc_hs hs;
 	u32 own_reason;
 	u32 peer_reason;
@@ -197,6 +200,23 @@ static inline void smc_sock_add_shutdown(struct smc_sock *smc, int how)
 
 	spin_lock_bh(&smc->state_lock);
 	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
+	spin_unlock_bh(&smc->state_lock);
+}
+
+/*
+ * Show the buffer sizes of the clcsock, which TCP adapts by itself, as SO_SNDBUF and SO_RCVBUF. In
+ * SMC mode the socket shows its rings, from smc_stream_start() on: the mode changes under the lock.
+ */
+static inline void smc_sock_show_bufsizes(struct smc_sock *smc)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	struct sock *sk = smc_sock_sk(smc);
+
+	spin_lock_bh(&smc->state_lock);
+	if (smc->mode != SMC_MODE_SMC) {
+		WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(csk->sk_sndbuf));
+		WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(csk->sk_rcvbuf));
+	}
 	spin_unlock_bh(&smc->state_lock);
 }
 

@@ -39,6 +39,24 @@ struct smc_clcsock_callbacks {
 };
 
 /**
+ * struct smc_clcsock_users - who may lock the TCP socket: calls of the program, or a work
+ * @lock: protects the other members; BH off. Under it only @retry runs, which queues a work
+ * @calls: calls that may sleep on the program's memory while they hold the lock of the TCP socket
+ * @working: a work is at it, and such calls wait; wait_var_event() sleeps on this member
+ * @wanted: a work was refused; the last call runs @retry
+ * @retry: queues the refused work again; NULL: no work may begin
+ * @arg: for @retry
+ */
+struct smc_clcsock_users {
+	spinlock_t lock; /* see above */
+	unsigned int calls;
+	bool working;
+	bool wanted;
+	void (*retry)(void *arg);
+	void *arg;
+};
+
+/**
  * struct smc_clcsock - a clcsock and what was replaced in its TCP socket
  * @sock: TCP socket, NULL when there is none
  * @events: table to call while hooked, NULL when not hooked
@@ -46,7 +64,10 @@ struct smc_clcsock_callbacks {
  * @saved: the TCP socket's own callbacks, while hooked
  * @hooked: the callbacks of the TCP socket are ours
  * @rcvlowat: the application's SO_RCVLOWAT, while hooked
+ * @cork: the application's TCP_CORK; under the lock of the TCP socket
+ * @uncorked: a handshake runs, and the TCP socket is not corked; under the lock of the TCP socket
  * @option: state of the SMC option
+ * @users: keeps works of the module from waiting for the lock of the TCP socket
  *
  * While hooked, sk_user_data of the TCP socket points here. The callbacks and sk_user_data change
  * together under the sk_callback_lock of the TCP socket.
@@ -58,21 +79,38 @@ struct smc_clcsock {
 	struct smc_clcsock_callbacks saved;
 	bool hooked;
 	int rcvlowat;
+	bool cork;
+	bool uncorked;
 	struct smc_option option;
+	struct smc_clcsock_users users;
 };
 
 int smc_clcsock_init(void);
+void smc_clcsock_init_users(struct smc_clcsock *c);
 int smc_clcsock_create(struct smc_clcsock *c, struct net *net, int family, int kern);
 int smc_clcsock_create_child(struct smc_clcsock *child, const struct smc_clcsock *listener);
 int smc_clcsock_accept(struct smc_clcsock *c, struct smc_clcsock *child);
 void smc_clcsock_release(struct smc_clcsock *c, bool reset);
+void smc_clcsock_hand_over(struct smc_clcsock *from, struct smc_clcsock *to);
+bool smc_clcsock_pin_net(struct smc_clcsock *c);
+bool smc_clcsock_reset(struct smc_clcsock *c);
 
 bool smc_clcsock_hook(struct smc_clcsock *c, const struct smc_clcsock_events *events,
 		      void *owner);
 void smc_clcsock_unhook(struct smc_clcsock *c);
 int smc_clcsock_set_rcvlowat(struct smc_clcsock *c, int val);
-void smc_clcsock_send_ack(struct smc_clcsock *c);
+void smc_clcsock_set_cork(struct smc_clcsock *c, bool on);
+void smc_clcsock_park_cork(struct smc_clcsock *c);
+void smc_clcsock_restore_cork(struct smc_clcsock *c);
+bool smc_clcsock_try_send_ack(struct smc_clcsock *c);
 const struct smc_clcsock_callbacks *smc_clcsock_tcp_callbacks(void);
+
+int smc_clcsock_begin_call(struct smc_clcsock *c);
+void smc_clcsock_end_call(struct smc_clcsock *c);
+void smc_clcsock_allow_work(struct smc_clcsock *c, void (*retry)(void *arg), void *arg);
+void smc_clcsock_forbid_work(struct smc_clcsock *c);
+bool smc_clcsock_begin_work(struct smc_clcsock *c);
+void smc_clcsock_end_work(struct smc_clcsock *c);
 
 void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app);
 void smc_clcsock_unshare_wq(struct smc_clcsock *c);
@@ -82,6 +120,7 @@ void smc_clcsock_abort(struct smc_clcsock *c, int err);
 int smc_clcsock_reconnect(struct smc_clcsock *c);
 
 void smc_clcsock_peer_addr(const struct smc_clcsock *c, struct in6_addr *peer);
+u16 smc_clcsock_peer_port(const struct smc_clcsock *c);
 bool smc_clcsock_has_ipsec(const struct smc_clcsock *c, const struct dst_entry *dst);
 bool smc_clcsock_is_readable(const struct smc_clcsock *c);
 

@@ -6,8 +6,8 @@
 # Host 2 connects. Checked: the mode of every connection by sock_diag on both sides (--require),
 # the packets of the right RNIC and of no other on both hosts, the counters of our module.
 
-CASES="table:120 route:120 pnetid:300 several:180 vlan:180 bond:240 bridge:240 names:120 late:120
-	address:240 mac:240 mtu:240 mtu_less:240 unload:60"
+CASES="table:120 route:120 pnetid:300 several:180 vlan:180 bond:240 bridge:240 names:120 service_address:180
+	late:120 address:240 mac:240 mtu:240 mtu_less:240 unload:60"
 export CASES
 
 setup()
@@ -102,7 +102,7 @@ client()
 {
 	mode=$1 to=$2
 	shift 2
-	/t/smc_traffic client --connect "$to" --family smc --require "$mode" --mode \
+	/t/smc_traffic client --connect "$to" --family "${family:-smc}" --require "$mode" --mode \
 		--timeout 30000 --wait 10 "$@" > /run/client 2>&1
 	rc=$?
 	cat /run/client
@@ -411,6 +411,32 @@ NET2 - ib9 1"
 device_shown()
 {
 	/t/smcctl sock | grep -q "SMCR.* on $1 port 1"
+}
+
+# Service addresses are often on lo: no GID has them. The best GID of the route's netdev is used.
+case_service_address()
+{
+	reset
+	family=smc
+	for net in 192.0.2 2001:db8:; do
+		case $net in
+		*:) near=fd00:0: bits=128 family=smc6 ;;
+		*) near=10.0.0 bits=32 ;;
+		esac
+		dot=.
+		[ $bits = 32 ] || dot=:
+		ip addr add "$net$dot$HOST/$bits" dev lo || fail "no service address"
+		ip route add "$net$dot$((3 - HOST))/$bits" via "$near$dot$((3 - HOST))" \
+			|| fail "no route"
+		# the server's address is one, then the client's is one as well
+		expect_over 0 "$net${dot}1"
+		ip route replace "$net$dot$((3 - HOST))/$bits" via "$near$dot$((3 - HOST))" \
+			src "$net$dot$HOST" || fail "no route with a source address"
+		expect_over 0 "$net${dot}1"
+		ip route del "$net$dot$((3 - HOST))/$bits"
+		ip addr del "$net$dot$HOST/$bits" dev lo
+	done
+	family=smc
 }
 
 # An RNIC is added after the listener.

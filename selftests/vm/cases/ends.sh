@@ -10,7 +10,7 @@
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh
 
-: "${ENDS:=$(/t/smc_ends) holders netdev_gone device_gone netns_gone driver_gone}"
+: "${ENDS:=$(/t/smc_ends) holders netdev_gone device_gone netns_gone netns_gone_many driver_gone}"
 
 CASES="$ENDS"
 export CASES
@@ -313,6 +313,56 @@ case_netns_gone()
 	ip netns del x
 	expect_soon "the end of the namespace" wait_for $((LIMIT + 2)) no_netdev vethxs
 	kill -CONT "$server"
+	finish
+}
+
+# add_leaf N: a namespace xN with a veth pair to s, and an idle group with the server
+add_leaf()
+{
+	ip netns add "x$1"
+	ip link add "veths$1" netns s type veth peer name "vethx$1" netns "x$1" || fail "no veth"
+	ip -n s addr add "10.8.$1.1/24" dev "veths$1"
+	ip -n "x$1" addr add "10.8.$1.2/24" dev "vethx$1"
+	ip -n s link set "veths$1" up
+	ip -n "x$1" link set lo up
+	ip -n "x$1" link set "vethx$1" up
+	new_end "x$1"
+	new_end s "s$1"
+	in_ns "x$1" /t/smc_traffic client --connect "10.8.$1.1" --family smc --require smc --wait 10 \
+		connects:1 || fail "no SMC in x$1"
+}
+
+delete_leaves()
+{
+	for i in $LEAVES; do
+		ip netns del "x$i"
+	done
+	for i in $LEAVES; do
+		wait_for "$((2 * LIMIT))" no_netdev "veths$i" || return 1
+	done
+}
+
+# Namespaces that end at the same time, with peers that have gone deaf: each group takes 700 ms, for
+# its last message. The kernel ends the first namespace alone and then all others, whose groups must
+# not wait for each other.
+case_netns_gone_many()
+{
+	LEAVES="1 2 3 4 5 6 7 8"
+	begin netns_gone_many
+	serve
+	for i in $LEAVES; do
+		add_leaf "$i"
+	done
+	in_ns s /usr/sbin/nft -f - << EOF || fail "no filter"
+table ip roce {
+	chain roce {
+		type filter hook input priority 0;
+		udp dport 4791 drop
+	}
+}
+EOF
+	expect_soon "the end of many namespaces" delete_leaves
+	in_ns s /usr/sbin/nft delete table ip roce
 	finish
 }
 

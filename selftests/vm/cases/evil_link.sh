@@ -16,9 +16,9 @@ CASES="attacks:900 good_client:90 unload:60"
 export CASES
 
 FOREIGN=10.0.0.66
-# queue pairs of the good client's group
-GOOD_QPS=1
-[ -z "$SERVED" ] || GOOD_QPS=3
+# queue pairs of the good client's group: two for each link, one of them for registrations
+GOOD_QPS=2
+[ -z "$SERVED" ] || GOOD_QPS=6
 
 setup()
 {

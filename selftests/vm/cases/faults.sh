@@ -24,7 +24,7 @@ COUNTS=/run/faults.counts	# table of sites and their passes in the baseline
 : "${FAULT_NTH:=3}"
 
 # sites by name
-SOCKETS='^(SOCK|CARRIER|LISTENER|HS_|CLC_|IB_|PNET_|SPLICE)'
+SOCKETS='^(SOCK|CLCSOCK|LISTENER|HS_|CLC_|IB_|PNET_|SPLICE)'
 GROUPS_='^(CONTACT|LGR|CONN|REGION|MAPPING|SG_|DMA_|MR)'
 LINKS_='^(LINK|QP|MEM|POST|WC)'
 OPTION_LOAD='^OPTION_PERNET$'
@@ -281,7 +281,7 @@ walk()
 		# and in the middle of the data
 		[ "$max" -lt 20 ] || walk_one "$s" $((max / 2))
 		# if a server never accepts, its clients wait, as with TCP
-		case " CARRIER_ACCEPT $CHILDREN " in
+		case " CLCSOCK_ACCEPT $CHILDREN " in
 		*" $s "*) continue ;;
 		esac
 		[ "$max" -lt 2 ] || walk_one "$s" 1+
@@ -298,7 +298,7 @@ case_ipproto()
 {
 	ENDS="$ENDS --family ipproto"
 	CHILDREN=SOCK	# here only accepted sockets pass this site
-	walk '^(SOCK|CARRIER|CARRIER_CHILD|CARRIER_ACCEPT|LISTENER)$'
+	walk '^(SOCK|CLCSOCK|CLCSOCK_CHILD|CLCSOCK_ACCEPT|LISTENER)$'
 }
 
 case_groups()

@@ -65,6 +65,13 @@ flowing()
 		[ "$(($(stat_of rx_bytes) - bytes0))" -ge $((STREAMS << 20)) ]
 }
 
+# The transfer before the silence of the silent connection is over, at the server: until then the
+# loss would end five transfers.
+is_silent()
+{
+	grep -q 'server: op .*: 0$' "/run/server.$CASE"
+}
+
 clients_gone()
 {
 	for p_ in $client_pids; do
@@ -74,7 +81,7 @@ clients_gone()
 
 server_has_errors()
 {
-	# the silent connection has a line as well, for the transfer before its silence
+	# the silent connection has a line as well, without an error (see is_silent())
 	[ "$(grep 'server: op ' "/run/server.$CASE" | grep -vc ': 0$')" -ge "$STREAMS" ]
 }
 
@@ -103,9 +110,12 @@ break_link()
 	if [ "$HOST" = 1 ]; then
 		start_server
 		sync_wait flowing 90 > /dev/null || exit 1
+		wait_for 60 is_silent || fail "the silent connection does not become silent"
+		sync_signal silent
 	else
 		start_clients
 		sync_signal flowing
+		sync_wait silent 90 > /dev/null || exit 1
 	fi
 	limit=$FAR
 	if [ "$HOST" = "$where" ]; then

@@ -13,7 +13,7 @@
 : "${STORM:=1600}" "${WORKERS:=16}" "${PLACES:=8}" "${CROWD:=100}"
 
 PATIENCE=$((200 + STORM / 40))	# seconds for the storm
-: "${LOAD:=crowd:90 fair:90 limited:60 closed:60 overflow:90 storm:$PATIENCE}"
+: "${LOAD:=crowd:90 fair:90 unresolved:60 limited:60 closed:60 overflow:90 storm:$PATIENCE}"
 CASES="$LOAD unload:60"
 export CASES
 
@@ -105,6 +105,21 @@ case_fair()
 	done
 	echo 256 > /proc/sys/net/smc/hs_max
 	cat /proc/net/smc_stat
+}
+
+# A client names GIDs that nobody has: only some of them are looked up.
+case_unresolved()
+{
+	if [ "$HOST" = 2 ]; then
+		run_attack unresolved 4442
+		return
+	fi
+	serve 4442
+	await_attack 4442
+	ip neigh show
+	# 16 of the first host, and one of the second
+	expect "neighbours looked up" "$(ip neigh show | grep -c '^10\.0\.0\.1[0-9][0-9] ')" -eq 17
+	expect "GIDs that were not looked up" "$(stat_of hs_unresolved)" -eq 8
 }
 
 # SMC_LIMIT_HS, by the sysctl.

@@ -3,10 +3,11 @@
 #
 # A peer that completes the handshake but whose RNIC cannot be reached: the connection
 # falls back, the next ones do not offer SMC, and one tries again after a time. The same
-# with peers that echo the TCP option without supporting SMC. Also tests the setting
-# net.smc.enabled. Host 2 connects, host 1 serves.
+# with peers that echo the TCP option without supporting SMC, and with programs that leave their
+# clients. Also tests the setting net.smc.enabled. Host 2 connects, host 1 serves.
 
-CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 non_smc:300 unload:60"
+CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 non_smc:300"
+CASES="$CASES leaving:60 unload:60"
 export CASES
 
 setup()
@@ -20,21 +21,22 @@ cached()
 	tail -n +2 /proc/net/smc_negcache | wc -l
 }
 
-# connect_once MODE: one verified connection whose mode on host 2 must be MODE
+# connect_once MODE [PORT]: one verified connection whose mode on host 2 must be MODE
 connect_once()
 {
+	port_=${2:-4430}
 	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family smc &
+		/t/smc_traffic server --family smc --port "$port_" &
 		server=$!
-		await_server
+		await_server "$port_"
 		sync_signal "ready.$CASE"
 		sync_wait "done.$CASE" 200 > /dev/null || exit 1
 		kill "$server"
 		wait "$server" || :
 	else
 		sync_wait "ready.$CASE" > /dev/null || exit 1
-		/t/smc_traffic client --connect "$(peer_addr)" --family smc --require "$1" \
-			--wait 10 connects:1 || fail "no connection in mode $1"
+		/t/smc_traffic client --connect "$(peer_addr)" --port "$port_" --family smc \
+			--require "$1" --wait 10 connects:1 || fail "no connection in mode $1"
 		sync_signal "done.$CASE"
 	fi
 }
@@ -70,10 +72,13 @@ case_filtered()
 	expect "handshakes that failed" "$(stat_of clnt_hs_err)" -eq 0
 }
 
+# The RNIC of the host cannot be reached, so the port makes no difference.
 case_remembered()
 {
 	tried=$(stat_of first_contact)
 	connect_once tcp
+	CASE=c.remembered.port
+	connect_once tcp 4440
 	expect "first contacts tried" "$(stat_of first_contact)" -eq "$tried"
 }
 
@@ -180,8 +185,51 @@ case_non_smc()
 	/t/smc_traffic client --connect "$(peer_addr)" --port 4439 --family smc --require smc \
 		connects:1 || fail "no good connection"
 	expect_non_smc silent 15
+	# that is one program; the other programs of the host keep SMC, and say nothing about it
+	/t/smc_traffic client --connect "$(peer_addr)" --port 4439 --family smc --require smc \
+		connects:1 || fail "no SMC with another port of the host"
+	expect "peers cached" "$(cached)" -eq 1
 	sync_signal over
 	echo 0 > /proc/net/smc_negcache
+}
+
+# left_by_server NAME: a hundred connect() at once, to a server that accepts two and goes. Host 2
+# must learn nothing about host 1 from that.
+left_by_server()
+{
+	CASE=c.leaving.$1
+	if [ "$HOST" = 1 ]; then
+		/t/smc_load leave --connect "$(own_addr)" --port 4441 > /run/leave &
+		server=$!
+		wait_for 20 grep -q listening /run/leave || fail "no server: $(cat /run/leave)"
+		sync_signal "ready.$CASE"
+		wait "$server" || fail "the server: $(cat /run/leave)"
+		sync_wait "over.$CASE" 50 > /dev/null || exit 1
+		return 0
+	fi
+	sync_wait "ready.$CASE" > /dev/null || exit 1
+	/t/smc_load rush --connect "$(peer_addr)" --port 4441 > /run/rush ||
+		fail "not all ended: $(cat /run/rush)"
+	diag "$1: $(sed -n 's/^# //p' /run/rush), SMC $(stat_of clnt_smc)," \
+		"connected twice $(stat_of hs_again)"
+	cat /proc/net/smc_negcache
+	sync_signal "over.$CASE"
+	expect "$1: peers cached" "$(cached)" -eq 0
+}
+
+# Programs of host 1 that end, with clients in their handshake, take SMC from no other program,
+# and not from the next one with the same port.
+case_leaving()
+{
+	sync_barrier begin || exit 1
+	unload_smc
+	load_smc || fail "the module cannot be loaded again"
+	left_by_server first
+	CASE=c.leaving.other
+	connect_once smc
+	left_by_server again
+	CASE=c.leaving.same
+	connect_once smc 4441
 }
 
 case_unload()

@@ -30,7 +30,7 @@ two_links()
 	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ]
 }
 
-# used_rnic: the RNIC of the connection
+# used_rnic: print the RNIC of the connection
 used_rnic()
 {
 	/t/smcctl link | awk '$3 == "active" && $4 > 0 { print $7; exit }'
@@ -46,7 +46,7 @@ moved()
 	[ "$(grown conn_move)" -ge 1 ]
 }
 
-# attached PID NUMBER: it has opened at least so many events, and opens no more
+# attached PID NUMBER: the process has opened at least NUMBER events, and opens no more
 attached()
 {
 	for f_ in "/proc/$1"/fd/*; do
@@ -127,7 +127,7 @@ lose_link()
 	fi
 }
 
-# trace_on, then trace_off: all trace points, in a buffer of its own
+# trace_on, then trace_off: record all trace points of the module in a tracefs instance of its own
 trace_on()
 {
 	mkdir "$OWN" || fail "no buffer"

@@ -16,7 +16,7 @@ case_good()
 
 case_after()
 {
-	# Brackets: not to find this very grep.
+	# The brackets keep grep from finding itself.
 	# shellcheck disable=SC2009 # busybox here has no pgrep
 	! ps | grep 'sleep 29[7]'
 }
@@ -28,7 +28,7 @@ case_bad()
 
 case_hang()
 {
-	# The child must go as well, or "good" after it would not be clean.
+	# The harness must end the child as well: the case "after" looks for it.
 	sleep 297 &
 	sleep 297
 }
@@ -40,7 +40,7 @@ case_skipped()
 
 plant()
 {
-	# The machine may be gone at once, or live on with a bad mark.
+	# The guest may die at once, or go on with a tainted kernel.
 	insmod /t/planted.ko fault="$1"
 	sleep 1
 }
@@ -71,8 +71,8 @@ case_lost()
 	find_leaks "on purpose"
 }
 
-# Only the console may tell: the case itself, and the look into the log that
-# follows it, must not.
+# Only the check of the console may find this message: the case succeeds, and the check of the log
+# after it finds an empty log.
 case_message()
 {
 	plant message

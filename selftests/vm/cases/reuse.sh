@@ -67,12 +67,15 @@ no_fallbacks()
 	done
 }
 
+# a link has one queue pair, and one for its registrations
+LINK_QPS=2
+
 case_first()
 {
 	expect "MRs before" "$(resources mr)" -eq 0
 	serve_or_run connects:2
 	expect "first contacts" "$(stat_of first_contact)" -eq 1
-	expect "queue pairs" "$(resources qp)" -eq 1
+	expect "queue pairs" "$(resources qp)" -eq "$LINK_QPS"
 	expect "MRs" "$(resources mr)" -ge 1
 	no_fallbacks
 }
@@ -123,7 +126,7 @@ case_together()
 	show_log
 	expect "connections" "$(connections)" -ge "$TOGETHER"
 	expect "first contacts" "$(stat_of first_contact)" -eq 1
-	expect "queue pairs" "$(resources qp)" -eq 1
+	expect "queue pairs" "$(resources qp)" -eq "$LINK_QPS"
 	no_fallbacks
 }
 

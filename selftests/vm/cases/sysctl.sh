@@ -14,6 +14,7 @@ carrier_keepalive_time 200 0 86400
 hs_max 256 1 448
 limit_smc_hs 0 0 1
 rmem 65536 16384 1073741823
+send_hostname 1 0 1
 smcr_balance 0 0 1
 smcr_buf_idle_time 120 0 86400
 smcr_buf_type 0 0 2

@@ -4,14 +4,14 @@
 # Versions and address families of the handshake: version 2 is preferred to version 1, both
 # over IPv4 and IPv6, and with an in-tree peer on host 2. RDMA is checked by the mode of
 # every connection (sock_diag on both sides, --require), the RNIC's counters and our
-# own; the version by our counters and the groups.
+# own; the version by our counters and the groups. And the host names in version 2.
 #
 #   INTREE    set: host 2 has the in-tree family
 
 if [ -n "$INTREE" ]; then
 	CASES="intree_server:60 intree_client:60 intree_again:60"
 else
-	CASES="prefer:90 dual:120 vlan:90 only_v1:120 no_common_eid:60 prefix:60 prefix6:60 unload:60"
+	CASES="host_name:90 prefer:90 dual:120 vlan:90 only_v1:120 no_common_eid:60 prefix:60 prefix6:60 unload:60"
 fi
 export CASES
 
@@ -66,6 +66,61 @@ expect_v1()
 	expect "$1: handshake errors" "$(grown "$1_hs_err")" -eq 0
 	expect "written by RDMA" "$(grown tx_write_bytes)" -ge 1048576
 	expect_packets 256
+}
+
+# end_groups: ends all groups of this host
+end_groups()
+{
+	for id in $(/t/smcctl --json linkgroup | sed -n 's/.*"id": *"\(0x[0-9a-f]*\)".*/\1/p'); do
+		/t/smcctl linkgroup del "$id" now
+	done
+	wait_for 20 no_groups || fail "groups are left"
+}
+
+no_groups()
+{
+	[ -z "$(versions)" ]
+}
+
+# peer_names: host names of the peers of all groups, in brackets
+peer_names()
+{
+	/t/smcctl --json linkgroup | sed -n 's/.*"peer_host": *"\([^"]*\)".*/[\1]/p' | tr -d ' \n'
+}
+
+# as_host NAME ARGUMENT...: becomes smc_traffic in a UTS namespace with this host name
+as_host()
+{
+	# shellcheck disable=SC2016 # for the other shell
+	exec unshare -u sh -c 'hostname "$0"; exec /t/smc_traffic "$@"' "$@"
+}
+
+# The peer learns the host name of the UTS namespace of connect() and listen(), or none.
+case_host_name()
+{
+	for send in 1 0; do
+		echo "$send" > /proc/sys/net/smc/send_hostname || fail "no such switch"
+		if [ "$HOST" = 1 ]; then
+			as_host listens server --family smc &
+			server=$!
+			await_server
+			sync_signal "up.$send"
+			sync_wait "connected.$send" > /dev/null || exit 1
+			name=connects
+		else
+			sync_wait "up.$send" > /dev/null || exit 1
+			(as_host connects client --connect 10.0.0.1 --family smc --require smc \
+				--wait 10 stream:1) || fail "client ended with $?"
+			sync_signal "connected.$send"
+			name=listens
+		fi
+		[ "$send" = 1 ] || name=
+		expect "the peer's name" "$(peer_names)" = "[$name]"
+		[ "$HOST" != 1 ] || kill_all "$server"
+		sync_barrier "names.$send" || exit 1
+		end_groups
+	done
+	echo 1 > /proc/sys/net/smc/send_hostname
 }
 
 # Both hosts offer both versions: version 2 is used.

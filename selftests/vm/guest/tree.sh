@@ -6,7 +6,7 @@
 
 TREE=/run/tree
 
-# mount_tree: at $TREE, with the guest's /proc, /sys, /dev and /t
+# mount_tree: mounts it at $TREE, with the guest's /proc, /sys, /dev and /t
 mount_tree()
 {
 	modprobe overlay
@@ -33,7 +33,7 @@ mount_tree()
 	mkdir -p "$TREE/t" && mount --bind /t "$TREE/t"
 }
 
-# in_tree COMMAND...
+# in_tree COMMAND...: runs it in the mounted tree
 in_tree()
 {
 	chroot "$TREE" "$@"

@@ -38,7 +38,7 @@ static void plant_asleep(void)
 	spin_unlock(&spin);
 }
 
-/* Nobody ever waits for the other: only the order is wrong. */
+/* No task ever waits for the other: only the order is wrong. */
 static void plant_inverted(void)
 {
 	mutex_lock(&first);
@@ -127,7 +127,7 @@ static int __init planted_init(void)
 		asm volatile("int3");
 #endif
 	} else if (!strcmp(fault, "message")) {
-		/* A fault that the kernel itself survives, only mentions. */
+		/* A fault that the kernel survives, and only reports. */
 		pr_emerg("unregister_netdevice: waiting for planted to become free\n");
 	} else if (!plant_checked()) {
 		return -EINVAL;

@@ -4,7 +4,7 @@
 #include <linux/string.h>
 #include <smc/lgr/lgr.h>
 
-#include "core_env.h"
+#include "lgr_env.h"
 #include "suites.h"
 
 /**
@@ -28,7 +28,7 @@ struct topology_test {
 static struct smc_lgr *topology_begin(struct kunit *test, struct topology_test *e, bool direct)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 
 	env->second_fake = fake_ib_create(test);
 	e->first = smc_lgr_get_link(lgr, 0);
@@ -116,7 +116,7 @@ static struct kunit_case topology_cases[] = {
 };
 
 struct kunit_suite smc_topology_suite = {
-	.name = "smc_core_set",
+	.name = "smc_topology",
 	.suite_init = env_suite_init,
 	.suite_exit = env_suite_exit,
 	.init = env_init,

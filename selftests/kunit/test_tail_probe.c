@@ -16,39 +16,39 @@
 #define STEP_MS		50
 #define STEPS		12
 
-static u64 wr_tail_probes(void)
+static u64 tail_probe_count(void)
 {
 	return smc_stats_get(&init_net, SMC_STAT_WR_PROBES);
 }
 
 /* Wait generously, as the machine may be busy. */
-static u64 wr_tail_wait_probes(u64 number)
+static u64 tail_probe_wait(u64 number)
 {
 	int i;
 
-	for (i = 0; i < 500 && wr_tail_probes() < number; i++)
+	for (i = 0; i < 500 && tail_probe_count() < number; i++)
 		msleep(20);
-	return wr_tail_probes();
+	return tail_probe_count();
 }
 
 /* Wait longer than until the first probe on any path. */
-static void wr_tail_expect_none(struct kunit *test)
+static void tail_probe_expect_none(struct kunit *test)
 {
-	u64 before = wr_tail_probes();
+	u64 before = tail_probe_count();
 
 	msleep(SLOW_MS + 50);
-	KUNIT_EXPECT_EQ(test, wr_tail_probes(), before);
+	KUNIT_EXPECT_EQ(test, tail_probe_count(), before);
 }
 
-static void wr_tail_probe(struct kunit *test)
+static void tail_probe_first(struct kunit *test)
 {
 	u64 done = smc_stats_get(&init_net, SMC_STAT_WR_DONE);
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = wr_tail_probes();
+	u64 before = tail_probe_count();
 	struct fake_ib_wr *wr;
 
 	wr_env_post_one(test, 1, false);
-	KUNIT_ASSERT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
+	KUNIT_ASSERT_GE(test, tail_probe_wait(before + 1), before + 1);
 	wr = fake_ib_sent(t->fqp, 1);
 	KUNIT_ASSERT_NOT_NULL(test, wr);
 	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
@@ -65,27 +65,27 @@ static void wr_tail_probe(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->qp->latency, 0);
 }
 
-static void wr_tail_limit(struct kunit *test)
+static void tail_probe_limit(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = wr_tail_probes();
+	u64 before = tail_probe_count();
 	u32 i;
 
 	wr_env_post_one(test, 1, true);
-	KUNIT_EXPECT_EQ(test, wr_tail_wait_probes(before + WR_ENV_PROBES), before + WR_ENV_PROBES);
+	KUNIT_EXPECT_EQ(test, tail_probe_wait(before + WR_ENV_PROBES), before + WR_ENV_PROBES);
 	/* further posts do not restart the probes */
 	wr_env_post_one(test, 2, true);
-	wr_tail_expect_none(test);
+	tail_probe_expect_none(test);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, WR_ENV_PROBES + 2);
 	/* progress does */
 	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
 	before += WR_ENV_PROBES;
-	KUNIT_EXPECT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
+	KUNIT_EXPECT_GE(test, tail_probe_wait(before + 1), before + 1);
 	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* no probes while nothing is posted */
-	wr_tail_expect_none(test);
+	tail_probe_expect_none(test);
 	/* All slots are free again. A message in a slot that a probe used is no probe. */
 	for (i = 0; i < WR_ENV_SLOTS; i++) {
 		struct smc_wr_slot *slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
@@ -96,11 +96,11 @@ static void wr_tail_limit(struct kunit *test)
 }
 
 /* Probes take free LLC slots only, and never the big one. */
-static void wr_tail_slots(struct kunit *test)
+static void tail_probe_slots(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *llc[WR_ENV_LLC_SLOTS];
-	u64 before = wr_tail_probes();
+	u64 before = tail_probe_count();
 	u32 i;
 
 	for (i = 0; i < WR_ENV_LLC_SLOTS - 1; i++) {
@@ -109,14 +109,14 @@ static void wr_tail_slots(struct kunit *test)
 		KUNIT_ASSERT_TRUE(test, llc[i]->llc);
 	}
 	wr_env_post_one(test, 1, true);
-	wr_tail_expect_none(test);
+	tail_probe_expect_none(test);
 	llc[i] = smc_wr_slot_get_llc(t->qp, SMC_WR_LLC_MAX);
 	KUNIT_EXPECT_NOT_NULL(test, llc[i]);
 	/* one LLC slot is free: it is used for one probe */
 	smc_wr_slot_put(llc[0]);
 	wr_env_post_one(test, 2, true);
-	KUNIT_EXPECT_EQ(test, wr_tail_wait_probes(before + 1), before + 1);
-	wr_tail_expect_none(test);
+	KUNIT_EXPECT_EQ(test, tail_probe_wait(before + 1), before + 1);
+	tail_probe_expect_none(test);
 	fake_ib_complete(t->fqp, 3, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_PTR_EQ(test, smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN), llc[0]);
@@ -126,7 +126,7 @@ static void wr_tail_slots(struct kunit *test)
  * Complete slots at regular intervals; @posted slots were posted before. False: the machine was too
  * busy for regular intervals.
  */
-static bool wr_tail_finish_steadily(struct kunit *test, u64 posted)
+static bool tail_probe_finish_steadily(struct kunit *test, u64 posted)
 {
 	struct wr_env *t = test->priv;
 	unsigned long last = jiffies;
@@ -146,31 +146,31 @@ static bool wr_tail_finish_steadily(struct kunit *test, u64 posted)
 }
 
 /* No probe as long as other slots complete, even if the last one has waited for long. */
-static void wr_tail_progress(struct kunit *test)
+static void tail_probe_progress(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 posted = 0, before = wr_tail_probes();
+	u64 posted = 0, before = tail_probe_count();
 
-	while (!wr_tail_finish_steadily(test, posted)) {
+	while (!tail_probe_finish_steadily(test, posted)) {
 		posted += STEPS + 1;
 		KUNIT_ASSERT_LT(test, posted, 20 * (STEPS + 1));
 		fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
-		before = wr_tail_probes();
+		before = tail_probe_count();
 	}
-	KUNIT_EXPECT_EQ(test, wr_tail_probes(), before);
+	KUNIT_EXPECT_EQ(test, tail_probe_count(), before);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 1);
-	KUNIT_EXPECT_GE(test, wr_tail_wait_probes(before + 1), before + 1);
+	KUNIT_EXPECT_GE(test, tail_probe_wait(before + 1), before + 1);
 }
 
 /* The back-off after a probe does not apply to requests posted after its completion. */
-static void wr_tail_anew(struct kunit *test)
+static void tail_probe_anew(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = wr_tail_probes();
+	u64 before = tail_probe_count();
 
 	t->qp->latency = LATENCY_MS * NSEC_PER_MSEC;
 	wr_env_post_one(test, 1, false);
-	KUNIT_ASSERT_GE(test, wr_tail_wait_probes(before + 2), before + 2);
+	KUNIT_ASSERT_GE(test, tail_probe_wait(before + 2), before + 2);
 	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
 	KUNIT_ASSERT_TRUE(test, smc_qp_is_idle(t->qp));
 	wr_env_post_one(test, 2, false);
@@ -179,10 +179,10 @@ static void wr_tail_anew(struct kunit *test)
 					       jiffies + msecs_to_jiffies(2 * LATENCY_MS) + 1));
 }
 
-static void wr_tail_fails(struct kunit *test)
+static void tail_probe_fails(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = wr_tail_probes();
+	u64 before = tail_probe_count();
 	int i;
 
 	wr_env_post_one(test, 1, false);
@@ -192,7 +192,7 @@ static void wr_tail_fails(struct kunit *test)
 	t->fake->fail_post = 0;
 	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
-	KUNIT_EXPECT_EQ(test, wr_tail_probes(), before);
+	KUNIT_EXPECT_EQ(test, tail_probe_count(), before);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
 	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
@@ -200,7 +200,7 @@ static void wr_tail_fails(struct kunit *test)
 }
 
 /* No probe on a broken queue pair that is not fenced yet. */
-static void wr_tail_broken(struct kunit *test)
+static void tail_probe_broken(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 
@@ -209,26 +209,26 @@ static void wr_tail_broken(struct kunit *test)
 	flush_work(&t->qp->upcall_work);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_FALSE(test, smc_qp_is_idle(t->qp));
-	wr_tail_expect_none(test);
+	tail_probe_expect_none(test);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->qp->tail.work));
 }
 
 /* No probe after a drain; a posted probe is flushed. */
-static void wr_tail_fence(struct kunit *test)
+static void tail_probe_fence(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	u64 before = wr_tail_probes();
+	u64 before = tail_probe_count();
 
 	wr_env_post_one(test, 1, false);
-	wr_tail_wait_probes(before + 1);
+	tail_probe_wait(before + 1);
 	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
-	wr_tail_expect_none(test);
+	tail_probe_expect_none(test);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
 /* Destruction cancels the work item. */
-static void wr_tail_end(struct kunit *test)
+static void tail_probe_end(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 
@@ -240,22 +240,22 @@ static void wr_tail_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->qp->tail.work));
 }
 
-static struct kunit_case wr_tail_cases[] = {
-	KUNIT_CASE(wr_tail_probe),
-	KUNIT_CASE_SLOW(wr_tail_limit),
-	KUNIT_CASE(wr_tail_slots),
-	KUNIT_CASE_SLOW(wr_tail_progress),
-	KUNIT_CASE(wr_tail_anew),
-	KUNIT_CASE(wr_tail_fails),
-	KUNIT_CASE(wr_tail_broken),
-	KUNIT_CASE(wr_tail_fence),
-	KUNIT_CASE(wr_tail_end),
+static struct kunit_case tail_probe_cases[] = {
+	KUNIT_CASE(tail_probe_first),
+	KUNIT_CASE_SLOW(tail_probe_limit),
+	KUNIT_CASE(tail_probe_slots),
+	KUNIT_CASE_SLOW(tail_probe_progress),
+	KUNIT_CASE(tail_probe_anew),
+	KUNIT_CASE(tail_probe_fails),
+	KUNIT_CASE(tail_probe_broken),
+	KUNIT_CASE(tail_probe_fence),
+	KUNIT_CASE(tail_probe_end),
 	{ }
 };
 
-struct kunit_suite smc_wr_tail_suite = {
-	.name = "smc_wr_tail",
+struct kunit_suite smc_tail_probe_suite = {
+	.name = "smc_tail_probe",
 	.init = wr_env_init,
 	.exit = wr_env_exit,
-	.test_cases = wr_tail_cases,
+	.test_cases = tail_probe_cases,
 };

@@ -12,7 +12,7 @@
 #include <smc/lgr/link.h>
 #include "../../conn/failover.h"
 
-#include "core_env.h"
+#include "lgr_env.h"
 #include "suites.h"
 
 #define PAGES	64
@@ -116,7 +116,7 @@ static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lg
 	conn->net = &init_net;
 	conn->lgr = lgr;
 	conn->link = link;
-	atomic_inc(&link->nconns);
+	smc_link_add_conn(link);
 	conn->state = SMC_CONN_ACTIVE;
 	smc_tcpinfo_init(conn);
 
@@ -145,8 +145,7 @@ static void zerocopy_env_end(struct kunit *test, struct zerocopy_env *s)
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 0);
 	KUNIT_EXPECT_EQ(test, kref_read(&conn->ref), 1);
 	smc_elem_free(&conn->lgr->pool, &conn->tx.elem, false);
-	atomic_dec(&conn->link->nconns);
-	smc_link_put(conn->link);
+	smc_link_del_conn(conn->link);
 	zerocopy_env_free(test, s);
 }
 
@@ -231,8 +230,8 @@ static struct kunit_case zerocopy_cases[] = {
 	{ }
 };
 
-struct kunit_suite smc_zcopy_suite = {
-	.name = "smc_zcopy",
+struct kunit_suite smc_zerocopy_suite = {
+	.name = "smc_zerocopy",
 	.suite_init = env_suite_init,
 	.suite_exit = env_suite_exit,
 	.init = env_init,

@@ -1,73 +1,85 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Environment of the group layer in its suites: a fake LLC layer, fake connections. */
-#ifndef _SMC_CORE_ENV_H
-#define _SMC_CORE_ENV_H
+#ifndef _SMC_LGR_ENV_H
+#define _SMC_LGR_ENV_H
 
 #include <kunit/test.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
+#include <linux/workqueue.h>
+#include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 
 #include "fake_ib.h"
 
-#define ENV_GROUPS	8
+#define ENV_GROUPS	(WQ_DFL_ACTIVE / 2 + 8)	/* most of them for llc_hostile_groups */
 #define ENV_PEER_QPN	0x123
 
 /**
- * struct core_env - the environment of one case
+ * struct lgr_env - the environment of one case
  * @fake: device
  * @second_fake: second device; may be NULL
  * @lgrs: groups on which the case has a reference
- * @init_rc: result of further init upcalls
- * @inits: number of successful init upcalls
+ * @allocated: number of groups allocated
  * @link_lost: number of link_lost upcalls
  * @lost_while_linked: the link was still in the set at one of them
  * @llc_held: link_lost upcalls do not return while this is set
  * @terminated: number of terminated upcalls
  * @conns_at_terminated: value of @conns_aborted at the last of them
  * @qps_at_terminated: number of queue pairs at the last of them
- * @releases: number of release upcalls
+ * @conn_releases: number of released upcalls to the connection layer
+ * @releases: number of released upcalls
  * @conns_aborted: number of connections notified of the end of their group
  * @messages: number of LLC messages received
+ * @cdc: number of CDC messages received
+ * @len: length of the last message of either kind
+ * @slots_free: number of slots_free upcalls
  * @idle_client: setting, restored at the end
  * @idle_server: setting, restored at the end
  */
-struct core_env {
+struct lgr_env {
 	struct fake_ib *fake;
 	struct fake_ib *second_fake;
 	struct smc_lgr *lgrs[ENV_GROUPS];
-	int init_rc;
-	u32 inits;
+	u32 allocated;
 	u32 link_lost;
 	bool lost_while_linked;
 	bool llc_held;
 	u32 terminated;
 	u32 conns_at_terminated;
 	u32 qps_at_terminated;
+	u32 conn_releases;
 	u32 releases;
 	u32 conns_aborted;
 	u32 messages;
+	u32 cdc;
+	u32 len;
+	u32 slots_free;
 	int idle_client;
 	int idle_server;
 };
 
 /**
  * struct fake_conn - a connection
- * @ref: held by the case and by @hold upcalls
+ * @conn: what the group layer sees of it: an address
+ * @ref: held by the case and by upcalls
  * @lgr: its group
  * @token: its alert token
  * @keep: stay in the token table when the group ends
  * @removed: not in the token table any more
- * @terminated: number of terminated upcalls
+ * @terminated: how often it was met by the walk of a terminated upcall
  * @reason: reason of the last one
- * @link_lost: number of link_lost upcalls
+ * @link_lost: how often it was met by the walk of a link_lost upcall
  * @lost: link of the last one
  * @lost_unfenced: at one of them, its link or another link out of the set was not fenced
  * @lost_qps: number of queue pairs at the first of them
+ * @lost_steps: fake_ib.nsteps at the first of them
+ * @lost_at: time of the first of them, in jiffies
  * @lost_in_set: bit per slot: link that had failed and was still in the set, at any of them
  * @rcu: deferred free
  */
 struct fake_conn {
+	struct smc_conn conn;
 	refcount_t ref;
 	struct smc_lgr *lgr;
 	u32 token;
@@ -79,6 +91,8 @@ struct fake_conn {
 	struct smc_link *lost;
 	bool lost_unfenced;
 	u32 lost_qps;
+	u32 lost_steps;
+	unsigned long lost_at;
 	unsigned long lost_in_set;
 	struct rcu_head rcu;
 };
@@ -89,9 +103,10 @@ int env_init(struct kunit *test);
 void env_exit(struct kunit *test);
 
 struct smc_peer env_make_peer(u32 no);
+struct smc_lgr *env_alloc_group(struct kunit *test, enum smc_role role, u32 peer_no);
 struct smc_lgr *env_create_group(struct kunit *test, enum smc_role role, u32 peer_no);
 struct smc_lgr *env_create_group_up(struct kunit *test, enum smc_role role, u32 peer_no);
-void env_put_group(struct core_env *env, struct smc_lgr *lgr);
+void env_put_group(struct lgr_env *env, struct smc_lgr *lgr);
 struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr);
 void env_bring_up(struct kunit *test, struct smc_link *link);
 
@@ -102,8 +117,8 @@ void fake_conn_put(struct fake_conn *conn);
 u32 env_count_groups(void);
 bool env_wait(const u32 *counter, u32 value);
 bool env_wait_count(u32 n);
-bool env_wait_qps(struct core_env *env, u32 n);
-bool env_wait_no_qp(struct core_env *env);
-bool env_wait_refs(struct core_env *env, u32 n);
+bool env_wait_qps(struct lgr_env *env, u32 n);
+bool env_wait_no_qp(struct lgr_env *env);
+bool env_wait_refs(struct lgr_env *env, u32 n);
 
 #endif

@@ -19,10 +19,11 @@
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 
-#include "core_env.h"
+#include "lgr_env.h"
 #include "suites.h"
 
 #define SOON		(20 * HZ)
+#define FENCE_TIME	(10 * HZ)	/* rdma/drain.c */
 
 /* ---- creation ---- */
 
@@ -30,10 +31,8 @@ static void lgr_create(struct kunit *test)
 {
 	struct smc_lgr *server = env_create_group(test, SMC_SERVER, 1);
 	struct smc_lgr *client = env_create_group(test, SMC_CLIENT, 1);
-	struct core_env *env = test->priv;
 	struct smc_link *link;
 
-	KUNIT_EXPECT_EQ(test, env->inits, 2);
 	KUNIT_EXPECT_EQ(test, client->id - server->id, 0x100);
 	KUNIT_EXPECT_EQ(test, server->reserved, 1);
 	KUNIT_EXPECT_EQ(test, server->nconns, 0);
@@ -58,23 +57,19 @@ static void lgr_create(struct kunit *test)
 
 static void lgr_create_fails(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct fake_ib *fake = env->fake;
 	u32 refs = kref_read(&fake->sdev->ref);
-	struct smc_peer peer = env_make_peer(1);
+	struct smc_lgr *lgr = env_alloc_group(test, SMC_SERVER, 1);
 	struct smc_path path;
 
-	env->init_rc = -ENOMEM;
-	fake_ib_path(fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_create(&init_net, SMC_SERVER, &peer, &path)),
-			-ENOMEM);
-	KUNIT_EXPECT_EQ(test, env->releases, 0);
-	env->init_rc = 0;
 	fake->fail_pd = true;
 	fake_ib_path(fake, &path);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_create(&init_net, SMC_SERVER, &peer, &path)),
-			-ENOMEM);
+	KUNIT_EXPECT_EQ(test, smc_lgr_begin(lgr, &path), -ENOMEM);
+	KUNIT_EXPECT_NULL(test, path.dev);
 	fake->fail_pd = false;
+	KUNIT_EXPECT_EQ(test, env->releases, 0);
+	smc_lgr_discard(lgr);
 	KUNIT_EXPECT_EQ(test, env->releases, 1);
 	KUNIT_EXPECT_EQ(test, env_count_groups(), 0);
 	KUNIT_EXPECT_EQ(test, kref_read(&fake->sdev->ref), refs);
@@ -83,7 +78,7 @@ static void lgr_create_fails(struct kunit *test)
 /* The device is removed while the group is created: either side notices. */
 static void lgr_create_dead_device(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr;
 
 	env->fake->sdev->dead = true;
@@ -98,7 +93,7 @@ static void lgr_create_dead_device(struct kunit *test)
 
 static void lgr_terminate(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	u32 refs = kref_read(&env->fake->sdev->ref);
 	struct fake_conn *a = env_add_conn(test, lgr), *b = env_add_conn(test, lgr);
@@ -115,7 +110,7 @@ static void lgr_terminate(struct kunit *test)
 	local_bh_enable();
 	KUNIT_EXPECT_TRUE(test, lgr->dead);
 	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_PROTOCOL);
-	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, a, &token), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, &a->conn, &token), -ECONNABORTED);
 	KUNIT_ASSERT_TRUE(test, env_wait(&env->terminated, 1));
 	KUNIT_EXPECT_EQ(test, a->terminated, 1);
 	KUNIT_EXPECT_EQ(test, b->terminated, 1);
@@ -139,13 +134,14 @@ static void lgr_terminate(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_count(0));
 	KUNIT_EXPECT_EQ(test, env->releases, 1);
 	KUNIT_EXPECT_EQ(test, env->terminated, 1);
+	KUNIT_EXPECT_EQ(test, env->conn_releases, 1);
 	fake_conn_put(b);
 	fake_conn_put(a);
 }
 
 static void lgr_terminate_ok(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group(test, SMC_CLIENT, 1);
 
 	/* SMC_LINK_OK becomes SMC_LINK_ADMIN */
@@ -159,7 +155,7 @@ static void lgr_terminate_ok(struct kunit *test)
 /* References on a link and a slot may outlive the group. */
 static void link_outlives_lgr(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_link *link = smc_lgr_get_link(lgr, 0);
 	struct smc_wr_slot *slot;
@@ -178,10 +174,18 @@ static void link_outlives_lgr(struct kunit *test)
 
 /* ---- connections ---- */
 
-/* Failed expectations allocate, so they must not be under RCU. */
-static void *conn_find_rcu(struct smc_lgr *lgr, u32 token)
+/* The table keeps the address of a connection and never looks into it. */
+static struct smc_conn *conn_address(int i)
 {
-	void *conn;
+	static u8 conns[SMC_LGR_CONNS_MAX + 1];
+
+	return (struct smc_conn *)&conns[i];
+}
+
+/* Failed expectations allocate, so they must not be under RCU. */
+static struct smc_conn *conn_find_rcu(struct smc_lgr *lgr, u32 token)
+{
+	struct smc_conn *conn;
 
 	rcu_read_lock();
 	conn = smc_lgr_find_conn(lgr, token);
@@ -192,24 +196,23 @@ static void *conn_find_rcu(struct smc_lgr *lgr, u32 token)
 static void lgr_conn_table(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	static int conns[SMC_LGR_CONNS_MAX + 1];
 	u32 *tokens = kunit_kcalloc(test, SMC_LGR_CONNS_MAX, sizeof(*tokens), GFP_KERNEL);
 	u32 refs = kref_read(&lgr->ref);
 	u32 token, i, j;
 
 	KUNIT_ASSERT_NOT_NULL(test, tokens);
 	for (i = 0; i < SMC_LGR_CONNS_MAX; i++) {
-		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &tokens[i]), 0);
+		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, conn_address(i), &tokens[i]), 0);
 		KUNIT_ASSERT_NE(test, tokens[i] & 0xff, 0);
 		for (j = 0; j < i; j++)
 			KUNIT_ASSERT_NE(test, tokens[i] & 0xff, tokens[j] & 0xff);
 	}
-	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &token), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, conn_address(i), &token), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_LGR_CONNS_MAX);
 	KUNIT_EXPECT_EQ(test, lgr->reserved, 0);
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + SMC_LGR_CONNS_MAX);
 	for (i = 0; i < SMC_LGR_CONNS_MAX; i++) {
-		KUNIT_EXPECT_PTR_EQ(test, conn_find_rcu(lgr, tokens[i]), &conns[i]);
+		KUNIT_EXPECT_PTR_EQ(test, conn_find_rcu(lgr, tokens[i]), conn_address(i));
 		/* a late message to the previous owner of the index */
 		KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[i] ^ 0x100));
 		KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[i] ^ 0x80000000));
@@ -224,7 +227,7 @@ static void lgr_conn_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_LGR_CONNS_MAX - 1);
 	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[9]));
 	token = tokens[9];
-	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, &conns[9], &tokens[9]), 0);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, conn_address(9), &tokens[9]), 0);
 	KUNIT_EXPECT_EQ(test, token & 0xff, tokens[9] & 0xff);
 	for (i = 0; i < SMC_LGR_CONNS_MAX; i++)
 		smc_lgr_del_conn(lgr, tokens[i]);
@@ -236,10 +239,10 @@ static void lgr_conn_table(struct kunit *test)
 struct conn_walk {
 	u32 n;
 	u32 stop_at;
-	void *last;
+	struct smc_conn *last;
 };
 
-static bool conn_count_walk(void *conn, void *arg)
+static bool conn_count_walk(struct smc_conn *conn, void *arg)
 {
 	struct conn_walk *w = arg;
 
@@ -247,27 +250,26 @@ static bool conn_count_walk(void *conn, void *arg)
 	return ++w->n != w->stop_at;
 }
 
-/* A conn_walk starts where the previous one was ended. */
+/* A walk starts where the previous one was ended. */
 static void lgr_walk_conns_resumes(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct conn_walk w = { .stop_at = 2 };
-	static int conns[3];
 	u32 tokens[3];
 	int i;
 
 	for (i = 0; i < 3; i++)
-		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &tokens[i]), 0);
+		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, conn_address(i), &tokens[i]), 0);
 	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
-	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
+	KUNIT_EXPECT_PTR_EQ(test, w.last, conn_address(1));
 	w = (struct conn_walk) { .stop_at = 1 };
 	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
-	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[1]);
-	/* each connection once, wherever the conn_walk starts */
+	KUNIT_EXPECT_PTR_EQ(test, w.last, conn_address(1));
+	/* each connection once, wherever the walk starts */
 	w = (struct conn_walk) { };
 	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 3);
-	KUNIT_EXPECT_PTR_EQ(test, w.last, (void *)&conns[0]);
+	KUNIT_EXPECT_PTR_EQ(test, w.last, conn_address(0));
 	/* the connection at which it ended may be gone */
 	smc_lgr_del_conn(lgr, tokens[1]);
 	w = (struct conn_walk) { };
@@ -279,7 +281,7 @@ static void lgr_walk_conns_resumes(struct kunit *test)
 
 static void lgr_walk_conns(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct fake_conn *a, *b;
 	struct conn_walk w = { };
@@ -305,7 +307,7 @@ static void lgr_walk_conns(struct kunit *test)
 
 /* ---- server: find the group for a client ---- */
 
-static int contact_begin(struct core_env *env, u32 peer_no, unsigned long limit, const bool *cancel,
+static int contact_begin(struct lgr_env *env, u32 peer_no, unsigned long limit, const bool *cancel,
 			 struct smc_contact *out)
 {
 	struct smc_peer peer = env_make_peer(peer_no);
@@ -314,12 +316,12 @@ static int contact_begin(struct core_env *env, u32 peer_no, unsigned long limit,
 }
 
 /*
- * ID and GID of a peer, sent from another TCP address, do not match the peer's group or
- * contact_begin.
+ * ID and GID of a peer, sent from another TCP address, do not match the peer's group or its
+ * first contact.
  */
 static void contact_other_address(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_peer other = env_make_peer(1);
 	struct smc_contact c, s;
 	struct smc_lgr *lgr;
@@ -345,7 +347,7 @@ static void contact_other_address(struct kunit *test)
 
 static void contact_first(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_contact first, second, other;
 	struct smc_lgr *lgr;
 	bool cancel = true;
@@ -378,7 +380,7 @@ static void contact_first(struct kunit *test)
 /* Any difference between peers leads to a separate group. */
 static void contact_same_peer(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c = { };
 	struct smc_peer peers[5];
@@ -414,7 +416,7 @@ static void contact_same_peer(struct kunit *test)
 
 static void contact_no_link(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group(test, SMC_SERVER, 1);
 	u32 refs = kref_read(&lgr->ref);
 	struct smc_contact c;
@@ -433,9 +435,8 @@ static void contact_no_link(struct kunit *test)
 /* Without free places, the next handshake creates another group. */
 static void lgr_places(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	static int conns[16];	/* never dereferenced */
 	struct smc_contact c;
 	u32 tokens[16];
 	int i;
@@ -444,14 +445,15 @@ static void lgr_places(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	smc_contact_finish(&c, lgr);
 	/* the creator's place counts */
-	KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[0], &tokens[0]), 0);
+	KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, conn_address(0), &tokens[0]), 0);
 	for (i = 1; i < 16; i++) {
 		KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 		KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 		smc_link_put(c.link);
 		smc_lgr_put(lgr);
 		if (i % 2)
-			KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, &conns[i], &tokens[i]), 0);
+			KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, conn_address(i), &tokens[i]),
+					0);
 	}
 	KUNIT_EXPECT_EQ(test, lgr->nconns + lgr->reserved, 16);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
@@ -476,7 +478,7 @@ static void contact_net(struct kunit *test)
 {
 	struct smc_lgr *server = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_lgr *client = env_create_group_up(test, SMC_CLIENT, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_contact here, there;
 	struct smc_peer peer = env_make_peer(1);
 	struct smc_link *link = NULL;
@@ -501,11 +503,11 @@ static void contact_net(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, client->reserved, 1);
 }
 
-/* Hosts with a group count, also during its first contact_begin, but not after its end. */
+/* Hosts with a group count, during its first contact if wanted, but not after its end. */
 static void registry_has_host(struct kunit *test)
 {
 	struct in6_addr here = env_make_peer(1).tcp_addr, elsewhere = here;
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr;
 	struct net *other;
 
@@ -513,18 +515,23 @@ static void registry_has_host(struct kunit *test)
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	elsewhere.s6_addr[15] ^= 1;
-	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here, false));
 	lgr = env_create_group(test, SMC_CLIENT, 1);
-	KUNIT_EXPECT_TRUE(test, smc_registry_has_host(&init_net, &here));
-	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &elsewhere));
-	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(other, &here));
+	KUNIT_EXPECT_TRUE(test, smc_registry_has_host(&init_net, &here, false));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &elsewhere, false));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(other, &here, false));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here, true));
+	smc_lgr_set_ready(lgr);
+	KUNIT_EXPECT_TRUE(test, smc_registry_has_host(&init_net, &here, true));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &elsewhere, true));
 	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);
-	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here, false));
+	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here, true));
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 }
 
 struct contact_waiter {
-	struct core_env *env;
+	struct lgr_env *env;
 	struct completion done;
 	struct smc_contact contact;
 	unsigned long limit;
@@ -554,7 +561,7 @@ static void contact_start_waiter(struct kunit *test, struct contact_waiter *w)
 /* Waiting handshakes get the group, or the right to create one, at once. */
 static void contact_wait(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_contact first;
 	static struct contact_waiter w;
 	struct smc_lgr *lgr;
@@ -600,7 +607,7 @@ static void lgr_find_client(struct kunit *test)
 	struct smc_link *link = NULL;
 	unsigned long begin = jiffies;
 
-	/* waits while the first contact_begin is not finished, with a limit */
+	/* waits while the first contact is not finished, with a limit */
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, HZ / 20, &link)),
 			-ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + HZ / 20));
@@ -630,6 +637,52 @@ static void lgr_find_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
 	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+}
+
+/*
+ * Version 1 compares the VLAN, and over RoCE v1 the MAC; version 2 neither. The group on another
+ * VLAN is not out of sync, one with another RNIC is.
+ */
+static void lgr_find_client_network(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *link = NULL;
+	struct smc_peer peer = env_make_peer(1), vlan, mac;
+
+	smc_lgr_set_ready(lgr);
+	vlan = peer;
+	vlan.vlan = lgr->peer.vlan + 1;
+	mac = peer;
+	memcpy(mac.mac, first->peer_mac, SMC_MAC_LEN);
+	mac.mac[5]++;
+	for (u8 version = 1; version <= 2; version++) {
+		lgr->peer.version = version;
+		first->path.gid.roce_v1 = version == 1;
+		peer.version = version;
+		vlan.version = version;
+		mac.version = version;
+		memcpy(peer.mac, first->peer_mac, SMC_MAC_LEN);
+		memcpy(vlan.mac, first->peer_mac, SMC_MAC_LEN);
+		KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&peer, ENV_PEER_QPN, 0, &link), lgr);
+		if (version == 1) {
+			KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&vlan, ENV_PEER_QPN, SOON,
+								      &link)), -ENOLINK);
+			KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&mac, ENV_PEER_QPN, SOON,
+								      &link)), -ENOENT);
+			continue;
+		}
+		KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&vlan, ENV_PEER_QPN, 0, &link), lgr);
+		KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&mac, ENV_PEER_QPN, 0, &link), lgr);
+	}
+	first->path.gid.roce_v1 = false;
+	/* those that were found: one of version 1, three of version 2 */
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 5);
+	while (lgr->reserved > 1) {
+		smc_lgr_unreserve_conn(lgr);
+		smc_lgr_put(lgr);
+		smc_link_put(first);
+	}
+	smc_link_put(first);
 }
 
 /*
@@ -669,7 +722,7 @@ static void lgr_find_client_link_failed(struct kunit *test)
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
 	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second, *link = NULL;
 	struct smc_peer peer = env_make_peer(1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_path path;
 
 	fake_ib_path(env->fake, &path);
@@ -701,7 +754,7 @@ static void lgr_add_link(struct kunit *test)
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_link *links[SMC_LGR_LINKS], *link;
 	struct smc_path path;
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	int i;
 
 	for (i = 1; i < SMC_LGR_LINKS; i++) {
@@ -777,7 +830,7 @@ static void lgr_pick_link(struct kunit *test)
 static void lgr_add_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	u32 refs = kref_read(&env->fake->sdev->ref);
 	struct smc_region *region;
 	struct smc_link *link;
@@ -820,7 +873,7 @@ static void lgr_add_link_fails(struct kunit *test)
 static void lgr_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
@@ -866,7 +919,7 @@ static void lgr_link_fails(struct kunit *test)
 static void lgr_links_fail(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *links[4];
 	int i;
@@ -921,7 +974,7 @@ static void lgr_links_fail(struct kunit *test)
 static void lgr_last_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
 
 	smc_link_fail(first, SMC_LINK_QP_ERROR);
@@ -937,7 +990,7 @@ static void lgr_last_link_fails(struct kunit *test)
 static void lgr_del_link(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *second = env_add_link(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
@@ -970,7 +1023,7 @@ static void link_removal_expected(struct kunit *test)
 		SMC_LINK_QP_ERROR, SMC_LINK_PEER_MOVED, SMC_LINK_PORT_DOWN,
 	};
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
 	struct smc_link *link;
@@ -1007,7 +1060,7 @@ static void link_removal_expected(struct kunit *test)
 static void link_fence_timeout(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *second = env_add_link(test, lgr);
 	u64 late = smc_stats_get(&init_net, SMC_STAT_FENCE_LATE);
@@ -1027,11 +1080,172 @@ static void link_fence_timeout(struct kunit *test)
 	fake_conn_put(conn);
 }
 
+/* Make the device keep what is posted, and forget which queue pairs have changed so far. */
+static void fence_stop_flush(struct lgr_env *env)
+{
+	env->fake->no_flush = true;
+	env->fake->nsteps = 0;
+}
+
+/* Check that @n queue pairs have entered ERR before the first one was destroyed. */
+static void fence_expect_together(struct kunit *test, u32 n)
+{
+	struct lgr_env *env = test->priv;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, env->fake->nsteps, 2 * n);
+	for (i = 0; i < 2 * n; i++)
+		KUNIT_EXPECT_EQ(test, env->fake->steps[i].change,
+				i < n ? FAKE_IB_QP_ERR : FAKE_IB_QP_DESTROYED);
+}
+
+/*
+ * @lost links fail together, and their device does not flush: all are in ERR before one is waited
+ * for, so that connections wait for one FENCE_TIME.
+ */
+static void fence_links_together(struct kunit *test, u32 lost)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct lgr_env *env = test->priv;
+	struct fake_conn *conn = env_add_conn(test, lgr);
+	u64 late = smc_stats_get(&init_net, SMC_STAT_FENCE_LATE);
+	struct smc_link *links[4];
+	unsigned long begin;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	KUNIT_ASSERT_LT(test, lost, ARRAY_SIZE(links));
+	links[0] = smc_lgr_get_link(lgr, 0);
+	for (i = 1; i <= lost; i++) {
+		links[i] = env_add_link(test, lgr);
+		env_bring_up(test, links[i]);
+	}
+	fence_stop_flush(env);
+	begin = jiffies;
+	mutex_lock(&lgr->failover_mutex);	/* keep the work waiting until all have failed */
+	for (i = 0; i < lost; i++)
+		smc_link_fail(links[i], SMC_LINK_PORT_DOWN);
+	mutex_unlock(&lgr->failover_mutex);
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, lost));
+	env->fake->no_flush = false;
+	fence_expect_together(test, lost);
+	KUNIT_EXPECT_EQ(test, conn->lost_steps, 2 * lost);
+	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(conn->lost_at, begin + FENCE_TIME));
+	KUNIT_EXPECT_TRUE(test, time_before(conn->lost_at, begin + 2 * FENCE_TIME));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_FENCE_LATE), late + lost);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	for (i = 0; i <= lost; i++)
+		smc_link_put(links[i]);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
+}
+
+static void lgr_two_fences(struct kunit *test)
+{
+	fence_links_together(test, 2);
+}
+
+static void lgr_three_fences(struct kunit *test)
+{
+	fence_links_together(test, 3);
+}
+
+/*
+ * One more link fails while a fence waits: its fence begins at once, and the connections wait
+ * for both.
+ */
+static void lgr_fence_further_link(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
+	struct smc_link *third = env_add_link(test, lgr);
+	struct lgr_env *env = test->priv;
+	struct fake_conn *conn = env_add_conn(test, lgr);
+	unsigned long begin;
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	env_bring_up(test, second);
+	env_bring_up(test, third);
+	fence_stop_flush(env);
+	smc_link_fail(first, SMC_LINK_PORT_DOWN);
+	KUNIT_ASSERT_TRUE(test, env_wait(&env->fake->nsteps, 1));
+	msleep(2000);
+	begin = jiffies;
+	smc_link_fail(second, SMC_LINK_PORT_DOWN);
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->link_lost, 2));
+	env->fake->no_flush = false;
+	KUNIT_ASSERT_EQ(test, conn->lost_steps, 4);
+	fence_expect_together(test, 2);
+	KUNIT_EXPECT_TRUE(test, time_before(env->fake->steps[1].at, begin + HZ));
+	/* the second one has its full time */
+	KUNIT_EXPECT_TRUE(test, time_after_eq(env->fake->steps[3].at, begin + FENCE_TIME));
+	KUNIT_EXPECT_FALSE(test, conn->lost_unfenced);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	smc_link_put(first);
+	smc_link_put(second);
+	smc_link_put(third);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
+}
+
+/* The second of two links is lost while the first is fenced: the connections end at once. */
+static void lgr_fence_last_link(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
+	struct lgr_env *env = test->priv;
+	struct fake_conn *conn = env_add_conn(test, lgr);
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	env_bring_up(test, second);
+	fence_stop_flush(env);
+	smc_link_fail(first, SMC_LINK_PORT_DOWN);
+	KUNIT_ASSERT_TRUE(test, env_wait(&env->fake->nsteps, 1));
+	smc_link_fail(second, SMC_LINK_QP_ERROR);
+	KUNIT_EXPECT_TRUE(test, env_wait(&conn->terminated, 1));
+	KUNIT_EXPECT_EQ(test, conn->reason, SMC_LINK_QP_ERROR);
+	/* the first fence has not ended */
+	KUNIT_EXPECT_EQ(test, conn->link_lost, 0);
+	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
+	env->fake->no_flush = false;
+	fence_expect_together(test, 2);
+	smc_link_put(first);
+	smc_link_put(second);
+	fake_conn_put(conn);
+}
+
+/* A group ends: its links are fenced together, and with a link that was lost before. */
+static void lgr_term_fences(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct lgr_env *env = test->priv;
+	unsigned long begin = jiffies;
+	struct smc_link *links[3];
+	u32 i;
+
+	links[0] = smc_lgr_get_link(lgr, 0);
+	for (i = 1; i < ARRAY_SIZE(links); i++) {
+		links[i] = env_add_link(test, lgr);
+		env_bring_up(test, links[i]);
+	}
+	fence_stop_flush(env);
+	smc_link_fail(links[1], SMC_LINK_PORT_DOWN);
+	KUNIT_ASSERT_TRUE(test, env_wait(&env->fake->nsteps, 1));
+	smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->fake->nsteps, 2 * ARRAY_SIZE(links)));
+	env->fake->no_flush = false;
+	fence_expect_together(test, ARRAY_SIZE(links));
+	KUNIT_EXPECT_TRUE(test, time_before(env->fake->steps[5].at, begin + 2 * FENCE_TIME));
+	for (i = 0; i < ARRAY_SIZE(links); i++)
+		smc_link_put(links[i]);
+}
+
 /* ---- devices ---- */
 
 static void lgr_device_events(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct fake_ib *other = fake_ib_create(test);
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 
@@ -1065,7 +1279,7 @@ static void lgr_device_events(struct kunit *test)
 static void lgr_idle(struct kunit *test)
 {
 	struct smc_settings *settings = smc_settings_get(&init_net);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c;
 
@@ -1095,7 +1309,7 @@ static void lgr_idle(struct kunit *test)
 static void lgr_phase_out(struct kunit *test)
 {
 	struct smc_settings *settings = smc_settings_get(&init_net);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_contact c;
@@ -1127,7 +1341,7 @@ static void lgr_phase_out(struct kunit *test)
 /* A group without room for an RMB, of its own or of the peer's, is skipped. */
 static void lgr_out_of_regions(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c;
 	int i;
@@ -1167,7 +1381,7 @@ static void lgr_out_of_regions(struct kunit *test)
 static void lgr_idle_client(struct kunit *test)
 {
 	struct smc_settings *settings = smc_settings_get(&init_net);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
 	struct fake_conn *a = env_add_conn(test, lgr), *b = env_add_conn(test, lgr);
 
@@ -1216,7 +1430,7 @@ static int lgr_net_exit_fn(void *arg)
 /* Waits for connections, but not for groups of other namespaces. */
 static void lgr_net_exit(struct kunit *test)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	static struct completion done;
@@ -1243,6 +1457,32 @@ static void lgr_net_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, env_count_groups(), 0);
 }
 
+/* All groups of the namespace end, and the caller does not wait for their connections. */
+static void lgr_net_begin_exit(struct kunit *test)
+{
+	struct lgr_env *env = test->priv;
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	struct fake_conn *conn = env_add_conn(test, lgr);
+	struct net *other;
+
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	conn->keep = true;
+	/* compared only */
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	smc_lgr_net_begin_exit(other);
+	KUNIT_EXPECT_FALSE(test, lgr->dead);
+	smc_lgr_net_begin_exit(&init_net);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, lgr->reason, SMC_LINK_NET_EXIT);
+	env_put_group(env, lgr);
+	KUNIT_EXPECT_EQ(test, env_count_groups(), 1);
+	fake_conn_remove(conn);
+	fake_conn_put(conn);
+	smc_lgr_net_exit(&init_net);
+	KUNIT_EXPECT_EQ(test, env_count_groups(), 0);
+}
+
 static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_create),
 	KUNIT_CASE(lgr_create_fails),
@@ -1262,6 +1502,7 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_places),
 	KUNIT_CASE(contact_wait),
 	KUNIT_CASE(lgr_find_client),
+	KUNIT_CASE(lgr_find_client_network),
 	KUNIT_CASE(lgr_find_client_full),
 	KUNIT_CASE(lgr_find_client_link_failed),
 	KUNIT_CASE(lgr_add_link),
@@ -1273,6 +1514,11 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_last_link_fails),
 	KUNIT_CASE(link_removal_expected),
 	KUNIT_CASE_SLOW(link_fence_timeout),
+	KUNIT_CASE_SLOW(lgr_two_fences),
+	KUNIT_CASE_SLOW(lgr_three_fences),
+	KUNIT_CASE_SLOW(lgr_fence_further_link),
+	KUNIT_CASE_SLOW(lgr_fence_last_link),
+	KUNIT_CASE_SLOW(lgr_term_fences),
 	KUNIT_CASE(lgr_del_link),
 	KUNIT_CASE(lgr_device_events),
 	KUNIT_CASE(lgr_idle),
@@ -1281,11 +1527,12 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_idle_client),
 	KUNIT_CASE(lgr_idle_expires_late),
 	KUNIT_CASE(lgr_net_exit),
+	KUNIT_CASE(lgr_net_begin_exit),
 	{ }
 };
 
 struct kunit_suite smc_lgr_suite = {
-	.name = "smc_core",
+	.name = "smc_lgr",
 	.suite_init = env_suite_init,
 	.suite_exit = env_suite_exit,
 	.init = env_init,

@@ -22,38 +22,38 @@
 #define CHURN_ROUNDS	2000
 
 /**
- * struct buf_test - state of one test case
+ * struct region_test - state of one test case
  * @pool: pool under test
  * @fake: device
  * @qps: queue pairs on which regions are mapped; created on demand
  */
-struct buf_test {
+struct region_test {
 	struct smc_pool pool;
 	struct fake_ib *fake;
 	struct smc_qp *qps[QPS];
 };
 
-static void buf_ignore_received(void *ctx, const u8 *buf, u32 len)
+static void region_ignore_received(void *ctx, const u8 *buf, u32 len)
 {
 }
 
-static void buf_ignore_broken(void *ctx, enum ib_wc_status status)
+static void region_ignore_broken(void *ctx, enum ib_wc_status status)
 {
 }
 
-static void buf_ignore_slots(void *ctx)
+static void region_ignore_slots(void *ctx)
 {
 }
 
-static const struct smc_wr_events buf_ignore_events = {
-	.received = buf_ignore_received,
-	.broken = buf_ignore_broken,
-	.slots_free = buf_ignore_slots,
+static const struct smc_wr_events region_ignore_events = {
+	.received = region_ignore_received,
+	.broken = region_ignore_broken,
+	.slots_free = region_ignore_slots,
 };
 
-static int buf_init(struct kunit *test)
+static int region_init(struct kunit *test)
 {
-	struct buf_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct region_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	smc_pool_init(&t->pool, &init_net);
@@ -61,7 +61,7 @@ static int buf_init(struct kunit *test)
 	return 0;
 }
 
-static void buf_end_qp(struct buf_test *t, u32 slot)
+static void region_end_qp(struct region_test *t, u32 slot)
 {
 	smc_qp_drain(t->qps[slot]);
 	smc_pool_unmap_link(&t->pool, slot);
@@ -70,16 +70,16 @@ static void buf_end_qp(struct buf_test *t, u32 slot)
 	t->qps[slot] = NULL;
 }
 
-static void buf_exit(struct kunit *test)
+static void region_exit(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	int i;
 
 	if (!t)
 		return;
 	for (i = 0; i < QPS; i++)
 		if (t->qps[i])
-			buf_end_qp(t, i);
+			region_end_qp(t, i);
 	smc_pool_destroy(&t->pool);
 	for (i = 0; i < SMC_REGION_KINDS; i++) {
 		KUNIT_EXPECT_EQ(test, t->pool.nregions[i], 0);
@@ -95,17 +95,17 @@ static void buf_exit(struct kunit *test)
 }
 
 /* Return the queue pair of link slot @slot, in RTS. */
-static struct smc_qp *buf_link_qp(struct kunit *test, u32 slot)
+static struct smc_qp *region_link_qp(struct kunit *test, u32 slot)
 {
 	struct smc_qp_attr attr = { .port = 1, .mtu = IB_MTU_1024 };
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_qp *qp;
 
 	if (!t->fake)
 		t->fake = fake_ib_create(test);
 	if (t->qps[slot])
 		return t->qps[slot];
-	qp = smc_qp_create(t->fake->sdev, 1, &init_net, &buf_ignore_events, NULL);
+	qp = smc_qp_create(t->fake->sdev, 1, &init_net, &region_ignore_events, NULL);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, qp);
 	t->qps[slot] = qp;
 	fake_ib_gid(&attr.sgid);
@@ -114,10 +114,10 @@ static struct smc_qp *buf_link_qp(struct kunit *test, u32 slot)
 	return qp;
 }
 
-static struct smc_region *buf_add_region(struct kunit *test, enum smc_region_kind kind, u32 size,
-					 bool publish)
+static struct smc_region *region_add(struct kunit *test, enum smc_region_kind kind, u32 size,
+				     bool publish)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_region *region = smc_region_alloc(&t->pool, kind, size, PAGES);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
@@ -126,14 +126,14 @@ static struct smc_region *buf_add_region(struct kunit *test, enum smc_region_kin
 	return region;
 }
 
-static bool buf_is_zero(const void *p, size_t len)
+static bool region_is_zero(const void *p, size_t len)
 {
 	return !memchr_inv(p, 0, len);
 }
 
 /* ---- sizes ---- */
 
-static void buf_round(struct kunit *test)
+static void region_round(struct kunit *test)
 {
 	static const struct {
 		u32 wish, size;
@@ -151,9 +151,9 @@ static void buf_round(struct kunit *test)
 	}
 }
 
-static void buf_alloc_refused(struct kunit *test)
+static void region_alloc_refused(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	static const struct {
 		u32 size, pages;
 	} rows[] = {
@@ -171,9 +171,9 @@ static void buf_alloc_refused(struct kunit *test)
 }
 
 /* Regions of one size grow; regions of other sizes and the other kind do not count. */
-static void buf_growth(struct kunit *test)
+static void region_growth(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	u64 bytes = 0;
 	static const struct {
 		enum smc_region_kind kind;
@@ -191,7 +191,7 @@ static void buf_growth(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		region = buf_add_region(test, rows[i].kind, rows[i].size, false);
+		region = region_add(test, rows[i].kind, rows[i].size, false);
 		KUNIT_EXPECT_EQ(test, region->nelem, rows[i].nelem);
 		KUNIT_EXPECT_EQ(test, (u64)region->npages << PAGE_SHIFT,
 				(u64)rows[i].nelem * rows[i].size);
@@ -204,9 +204,9 @@ static void buf_growth(struct kunit *test)
 }
 
 /* The index of an RMBE has 8 bits on the wire. */
-static void buf_index_fits(struct kunit *test)
+static void region_index_fits(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_region *region;
 	struct smc_elem elem;
 	u32 have = 0, n = 0;
@@ -228,15 +228,15 @@ static void buf_index_fits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, n, have);
 }
 
-struct buf_grower {
+struct region_grower {
 	struct smc_pool *pool;
 	struct completion done;
 	bool mine;
 };
 
-static int buf_grow_fn(void *arg)
+static int region_grow_fn(void *arg)
 {
-	struct buf_grower *g = arg;
+	struct region_grower *g = arg;
 
 	g->mine = smc_pool_grow_begin(g->pool, SMC_REGION_RMB, 10 * HZ);
 	complete(&g->done);
@@ -244,10 +244,10 @@ static int buf_grow_fn(void *arg)
 }
 
 /* One caller adds a region; others wait for it instead of adding their own. */
-static void buf_grow(struct kunit *test)
+static void region_grow(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	static struct buf_grower g;
+	struct region_test *t = test->priv;
+	static struct region_grower g;
 	struct task_struct *task;
 	bool woken;
 
@@ -259,7 +259,7 @@ static void buf_grow(struct kunit *test)
 	g.pool = &t->pool;
 	g.mine = true;
 	init_completion(&g.done);
-	task = kthread_run(buf_grow_fn, &g, "smc_grower");
+	task = kthread_run(region_grow_fn, &g, "smc_grower");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&g.done, HZ / 10));
 	smc_pool_grow_end(&t->pool, SMC_REGION_RMB);
@@ -273,9 +273,9 @@ static void buf_grow(struct kunit *test)
 	smc_pool_grow_end(&t->pool, SMC_REGION_RMB);
 }
 
-static void buf_regions_max(struct kunit *test)
+static void region_count_max(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_region *last = NULL;
 	int i;
 
@@ -287,18 +287,18 @@ static void buf_regions_max(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, 4)),
 			-ENOSPC);
 	/* the other kind has a count of its own */
-	buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
+	region_add(test, SMC_REGION_RMB, SZ_16K, false);
 	smc_region_free(last);
 	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_SND], SMC_POOL_REGIONS_MAX - 1);
-	buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
+	region_add(test, SMC_REGION_SND, SZ_16K, false);
 }
 
 /* ---- elements ---- */
 
-static void buf_take(struct kunit *test)
+static void region_take(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_32K, false);
+	struct region_test *t = test->priv;
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_32K, false);
 	struct smc_elem elems[8], extra = { };
 	int i;
 
@@ -314,7 +314,7 @@ static void buf_take(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, elems[i].index, i + 1);
 		KUNIT_EXPECT_EQ(test, elems[i].size, SZ_32K);
 		KUNIT_EXPECT_PTR_EQ(test, elems[i].addr, region->vaddr + i * SZ_32K);
-		KUNIT_EXPECT_TRUE(test, buf_is_zero(elems[i].addr, SZ_32K));
+		KUNIT_EXPECT_TRUE(test, region_is_zero(elems[i].addr, SZ_32K));
 		memset(elems[i].addr, i + 1, SZ_32K);
 	}
 	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_32K, &extra), -ENOENT);
@@ -326,18 +326,18 @@ static void buf_take(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, memchr_inv(elems[4].addr, 5, SZ_32K));
 	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_32K, &extra), 0);
 	KUNIT_EXPECT_EQ(test, extra.index, 4);
-	KUNIT_EXPECT_TRUE(test, buf_is_zero(extra.addr, SZ_32K));
+	KUNIT_EXPECT_TRUE(test, region_is_zero(extra.addr, SZ_32K));
 }
 
 /* Giving back an empty element does nothing. */
-static void buf_give_twice(struct kunit *test)
+static void region_give_twice(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_elem elem = { }, other;
 
 	smc_elem_free(&t->pool, &elem, false);
 	smc_elem_free(&t->pool, &elem, true);
-	buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
+	region_add(test, SMC_REGION_SND, SZ_16K, true);
 	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
 	smc_elem_free(&t->pool, &elem, false);
 	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &other), 0);
@@ -349,10 +349,10 @@ static void buf_give_twice(struct kunit *test)
 }
 
 /* An element that the peer may still write into is neither zeroed nor handed out. */
-static void buf_quarantine(struct kunit *test)
+static void region_quarantine(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
+	struct region_test *t = test->priv;
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_64K, true);
 	struct smc_elem elem;
 	void *addr;
 	u32 i;
@@ -380,10 +380,10 @@ static void buf_quarantine(struct kunit *test)
 }
 
 /* The data of elements that were not given back is zeroed when the region is freed. */
-static void buf_free_cleans(struct kunit *test)
+static void region_free_cleans(struct kunit *test)
 {
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
-	struct buf_test *t = test->priv;
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
+	struct region_test *t = test->priv;
 	struct smc_elem elems[2];
 	struct page *pages[2];
 	int i;
@@ -398,17 +398,17 @@ static void buf_free_cleans(struct kunit *test)
 	smc_elem_free(&t->pool, &elems[1], true);
 	smc_region_free(region);
 	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_TRUE(test, buf_is_zero(page_address(pages[i]), PAGE_SIZE));
+		KUNIT_EXPECT_TRUE(test, region_is_zero(page_address(pages[i]), PAGE_SIZE));
 		put_page(pages[i]);
 	}
 }
 
 /* net.smc.smcr_buf_type applies to pools created afterwards; all types work. */
-static void buf_types(struct kunit *test)
+static void region_types(struct kunit *test)
 {
 	struct smc_settings *sn = smc_settings_get(&init_net);
 	unsigned int before = READ_ONCE(sn->region_type);
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_region *region;
 	struct smc_elem elem;
 	unsigned int type;
@@ -416,16 +416,16 @@ static void buf_types(struct kunit *test)
 
 	for (type = 0; type < SMC_REGION_TYPES; type++) {
 		WRITE_ONCE(sn->region_type, type);
-		region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+		region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 		/* an existing pool keeps its type */
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type ? type - 1 : before);
 		smc_region_free(region);
 		smc_pool_destroy(&t->pool);
 		smc_pool_init(&t->pool, &init_net);
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type);
-		region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+		region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 		KUNIT_EXPECT_EQ(test, is_vmalloc_addr(region->vaddr), type == SMC_REGION_TYPE_VIRT);
-		KUNIT_EXPECT_TRUE(test, buf_is_zero(region->vaddr, region->nelem * SZ_16K));
+		KUNIT_EXPECT_TRUE(test, region_is_zero(region->vaddr, region->nelem * SZ_16K));
 		for (i = 0; i < region->npages; i++)
 			KUNIT_EXPECT_FALSE(test,
 					   smc_region_page_is_lent(region->vaddr + i * PAGE_SIZE));
@@ -441,10 +441,10 @@ static void buf_types(struct kunit *test)
 }
 
 /* An element with a lent page is unavailable, and its data stays for the reader. */
-static void buf_lent(struct kunit *test)
+static void region_lent(struct kunit *test)
 {
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
-	struct buf_test *t = test->priv;
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_64K, true);
+	struct region_test *t = test->priv;
 	struct smc_elem elem, other;
 	struct page *page, *behind;
 	u8 *addr;
@@ -475,7 +475,7 @@ static void buf_lent(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, smc_pool_reap_lent(&t->pool));
 	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
 	KUNIT_EXPECT_PTR_EQ(test, (u8 *)elem.addr, addr);
-	KUNIT_EXPECT_TRUE(test, buf_is_zero(addr, SZ_64K));
+	KUNIT_EXPECT_TRUE(test, region_is_zero(addr, SZ_64K));
 	/* no page is lent */
 	smc_elem_give_back(&t->pool, &elem, false);
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(region->lent, region->nelem));
@@ -497,11 +497,11 @@ static void buf_lent(struct kunit *test)
 	put_page(behind);
 }
 
-static void buf_two_regions(struct kunit *test)
+static void region_two_regions(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_region *first = buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
-	struct smc_region *second = buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
+	struct region_test *t = test->priv;
+	struct smc_region *first = region_add(test, SMC_REGION_SND, SZ_16K, true);
+	struct smc_region *second = region_add(test, SMC_REGION_SND, SZ_16K, true);
 	struct smc_elem elem, keep;
 	u32 i;
 
@@ -517,7 +517,7 @@ static void buf_two_regions(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, elem.region, first);
 }
 
-struct buf_churn_worker {
+struct region_churn_worker {
 	struct smc_pool *pool;
 	struct completion done;
 	u8 mark;
@@ -526,9 +526,9 @@ struct buf_churn_worker {
 	u32 refused;
 };
 
-static int buf_churn_fn(void *arg)
+static int region_churn_fn(void *arg)
 {
-	struct buf_churn_worker *c = arg;
+	struct region_churn_worker *c = arg;
 	struct smc_elem elem;
 	int i;
 
@@ -537,7 +537,7 @@ static int buf_churn_fn(void *arg)
 			c->refused++;
 			continue;
 		}
-		c->dirty |= !buf_is_zero(elem.addr, 512);
+		c->dirty |= !region_is_zero(elem.addr, 512);
 		memset(elem.addr, c->mark, 512);
 		cond_resched();
 		c->shared |= !!memchr_inv(elem.addr, c->mark, 512);
@@ -548,11 +548,11 @@ static int buf_churn_fn(void *arg)
 }
 
 /* With several concurrent callers, an element has one owner and is zero when taken. */
-static void buf_churn(struct kunit *test)
+static void region_churn(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct buf_churn_worker *c = kunit_kcalloc(test, CHURN_THREADS, sizeof(*c), GFP_KERNEL);
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	struct region_test *t = test->priv;
+	struct region_churn_worker *c = kunit_kcalloc(test, CHURN_THREADS, sizeof(*c), GFP_KERNEL);
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	struct task_struct *task;
 	int i, started = 0;
 
@@ -561,7 +561,7 @@ static void buf_churn(struct kunit *test)
 		c[i].pool = &t->pool;
 		c[i].mark = i + 1;
 		init_completion(&c[i].done);
-		task = kthread_run(buf_churn_fn, &c[i], "smc_churn%d", i);
+		task = kthread_run(region_churn_fn, &c[i], "smc_churn%d", i);
 		KUNIT_EXPECT_FALSE(test, IS_ERR(task));
 		if (IS_ERR(task))
 			break;
@@ -579,11 +579,11 @@ static void buf_churn(struct kunit *test)
 
 /* ---- mappings ---- */
 
-static void buf_map(struct kunit *test)
+static void region_map(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_qp *qp = buf_link_qp(test, 0), *other = buf_link_qp(test, 1);
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0), *other = region_link_qp(test, 1);
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	struct smc_elem elem;
 
 	KUNIT_EXPECT_EQ(test, smc_region_rkey(region, 0), 0);
@@ -611,12 +611,12 @@ static void buf_map(struct kunit *test)
 }
 
 /* The peer may write into RMBs only. */
-static void buf_register(struct kunit *test)
+static void region_register(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *rmb = buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
-	struct smc_region *snd = buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0);
+	struct smc_region *rmb = region_add(test, SMC_REGION_RMB, SZ_16K, false);
+	struct smc_region *snd = region_add(test, SMC_REGION_SND, SZ_16K, false);
 
 	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
 	KUNIT_EXPECT_EQ(test, smc_region_register(rmb, 0), 0);
@@ -637,12 +637,50 @@ static void buf_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 3);
 }
 
-static void buf_register_fails(struct kunit *test)
+/* Register @region on link @slot. Return its address, which must say nothing about its memory. */
+static u64 region_opaque_iova(struct kunit *test, struct smc_region *region, u32 slot)
 {
-	struct buf_test *t = test->priv;
-	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *a = buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
-	struct smc_region *b = buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
+	struct region_test *t = test->priv;
+	u64 iova = smc_region_iova(region, slot);
+
+	KUNIT_EXPECT_EQ(test, smc_region_register(region, slot), 0);
+	KUNIT_EXPECT_EQ(test, t->fake->last_reg_iova, iova);
+	/* neither a kernel nor a physical address; the fake device has no other DMA addresses */
+	KUNIT_EXPECT_GE(test, iova, BIT_ULL(46));
+	KUNIT_EXPECT_LE(test, iova + ((u64)region->npages << PAGE_SHIFT), BIT_ULL(47));
+	KUNIT_EXPECT_EQ(test, iova % SZ_2M, 0);
+	return iova;
+}
+
+/* Addresses that peers learn reveal neither where our memory is nor how far apart regions are. */
+static void region_opaque(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0), *other = region_link_qp(test, 1);
+	struct smc_region *a, *b, *c;
+	u64 ia, ib, ic;
+
+	a = region_add(test, SMC_REGION_RMB, SZ_16K, false);
+	b = region_add(test, SMC_REGION_SND, SZ_16K, false);
+	t->pool.buf_type = SMC_REGION_TYPE_VIRT;
+	c = region_add(test, SMC_REGION_RMB, SZ_16K, false);
+	KUNIT_ASSERT_TRUE(test, is_vmalloc_addr(c->vaddr));
+	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 1, other), 0);
+	ia = region_opaque_iova(test, a, 0);
+	ib = region_opaque_iova(test, b, 0);
+	ic = region_opaque_iova(test, c, 0);
+	KUNIT_EXPECT_NE(test, region_opaque_iova(test, a, 1), ia);
+	KUNIT_EXPECT_NE(test, ia - ib, (u64)(a->vaddr - b->vaddr));
+	KUNIT_EXPECT_NE(test, ia - ic, (u64)(a->vaddr - c->vaddr));
+}
+
+static void region_register_fails(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0);
+	struct smc_region *a = region_add(test, SMC_REGION_RMB, SZ_16K, false);
+	struct smc_region *b = region_add(test, SMC_REGION_SND, SZ_16K, false);
 
 	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
 	t->fake->reg = FAKE_IB_REG_ERROR;
@@ -657,11 +695,11 @@ static void buf_register_fails(struct kunit *test)
 }
 
 /* Each step of mapping fails in turn; nothing is left over. */
-static void buf_map_fails(struct kunit *test)
+static void region_map_fails(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, false);
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0);
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_16K, false);
 
 	t->fake->fail_mr_after = 0;
 	KUNIT_EXPECT_EQ(test, smc_region_map(region, 0, qp), -ENOMEM);
@@ -677,17 +715,17 @@ static void buf_map_fails(struct kunit *test)
 }
 
 /* A new link gets all regions, published or not. */
-static void buf_pool_map(struct kunit *test)
+static void region_map_pool(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_qp *qp = buf_link_qp(test, 0);
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0);
 	struct smc_region *regions[4];
 	int i;
 
-	regions[0] = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
-	regions[1] = buf_add_region(test, SMC_REGION_RMB, SZ_32K, false);
-	regions[2] = buf_add_region(test, SMC_REGION_SND, SZ_16K, true);
-	regions[3] = buf_add_region(test, SMC_REGION_SND, SZ_16K, false);
+	regions[0] = region_add(test, SMC_REGION_RMB, SZ_16K, true);
+	regions[1] = region_add(test, SMC_REGION_RMB, SZ_32K, false);
+	regions[2] = region_add(test, SMC_REGION_SND, SZ_16K, true);
+	regions[3] = region_add(test, SMC_REGION_SND, SZ_16K, false);
 	t->fake->fail_mr_after = 2;
 	KUNIT_EXPECT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 2);
@@ -702,7 +740,7 @@ static void buf_pool_map(struct kunit *test)
 	/* freeing an unpublished region frees its MRs */
 	smc_region_free(regions[3]);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 3);
-	buf_end_qp(t, 0);
+	region_end_qp(t, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 0);
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_FALSE(test, regions[i]->maps[0].registered);
@@ -711,11 +749,11 @@ static void buf_pool_map(struct kunit *test)
 }
 
 /* Syncs are allowed where the region is not mapped or the device needs none. */
-static void buf_sync(struct kunit *test)
+static void region_sync(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_qp *qp = buf_link_qp(test, 0);
-	struct smc_region *region = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0);
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	struct smc_elem elem;
 
 	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
@@ -730,17 +768,17 @@ static void buf_sync(struct kunit *test)
 /* ---- idle regions ---- */
 
 /* The youngest idle region is taken out of use, but never the last published one. */
-static void buf_take_idle(struct kunit *test)
+static void region_take_idle(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_region *a, *b, *c;
 	struct smc_elem ea, eb;
 
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
-	a = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
+	a = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
-	b = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
-	c = buf_add_region(test, SMC_REGION_RMB, SZ_32K, false);
+	b = region_add(test, SMC_REGION_RMB, SZ_64K, true);
+	c = region_add(test, SMC_REGION_RMB, SZ_32K, false);
 	/* not of the other kind, not an unpublished one, none before its time */
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0));
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, HZ * 1000));
@@ -765,17 +803,17 @@ static void buf_take_idle(struct kunit *test)
 }
 
 /* A region whose rkeys the peer did not forget stays registered, and can be published again. */
-static void buf_withdraw(struct kunit *test)
+static void region_withdraw(struct kunit *test)
 {
-	struct buf_test *t = test->priv;
-	struct smc_qp *qp = buf_link_qp(test, 0);
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0);
 	struct smc_region *a, *b;
 	struct smc_elem elem;
 	u32 mrs;
 
-	buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
-	a = buf_add_region(test, SMC_REGION_RMB, SZ_16K, true);
-	b = buf_add_region(test, SMC_REGION_RMB, SZ_64K, true);
+	region_add(test, SMC_REGION_RMB, SZ_16K, true);
+	a = region_add(test, SMC_REGION_RMB, SZ_16K, true);
+	b = region_add(test, SMC_REGION_RMB, SZ_64K, true);
 	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
 	KUNIT_ASSERT_EQ(test, smc_pool_register_link(&t->pool, 0), 0);
 	mrs = atomic_read(&t->fake->nmr);
@@ -807,10 +845,10 @@ static void buf_withdraw(struct kunit *test)
 }
 
 /* The RMBs of a namespace stay below its limit, including quarantine; send regions do not count. */
-static void buf_rmb_limit(struct kunit *test)
+static void region_rmb_limit(struct kunit *test)
 {
 	struct smc_settings *sn = smc_settings_get(&init_net);
-	struct buf_test *t = test->priv;
+	struct region_test *t = test->priv;
 	struct smc_region *region, *snd;
 	struct smc_elem elem;
 
@@ -840,36 +878,37 @@ static void buf_rmb_limit(struct kunit *test)
 	smc_elem_free(&t->pool, &elem, false);
 }
 
-static struct kunit_case buf_cases[] = {
-	KUNIT_CASE(buf_round),
-	KUNIT_CASE(buf_alloc_refused),
-	KUNIT_CASE(buf_growth),
-	KUNIT_CASE(buf_index_fits),
-	KUNIT_CASE(buf_grow),
-	KUNIT_CASE(buf_regions_max),
-	KUNIT_CASE(buf_take),
-	KUNIT_CASE(buf_give_twice),
-	KUNIT_CASE(buf_quarantine),
-	KUNIT_CASE(buf_free_cleans),
-	KUNIT_CASE(buf_types),
-	KUNIT_CASE(buf_lent),
-	KUNIT_CASE(buf_two_regions),
-	KUNIT_CASE(buf_churn),
-	KUNIT_CASE(buf_map),
-	KUNIT_CASE(buf_register),
-	KUNIT_CASE(buf_register_fails),
-	KUNIT_CASE(buf_map_fails),
-	KUNIT_CASE(buf_pool_map),
-	KUNIT_CASE(buf_take_idle),
-	KUNIT_CASE(buf_withdraw),
-	KUNIT_CASE(buf_rmb_limit),
-	KUNIT_CASE(buf_sync),
+static struct kunit_case region_cases[] = {
+	KUNIT_CASE(region_round),
+	KUNIT_CASE(region_alloc_refused),
+	KUNIT_CASE(region_growth),
+	KUNIT_CASE(region_index_fits),
+	KUNIT_CASE(region_grow),
+	KUNIT_CASE(region_count_max),
+	KUNIT_CASE(region_take),
+	KUNIT_CASE(region_give_twice),
+	KUNIT_CASE(region_quarantine),
+	KUNIT_CASE(region_free_cleans),
+	KUNIT_CASE(region_types),
+	KUNIT_CASE(region_lent),
+	KUNIT_CASE(region_two_regions),
+	KUNIT_CASE(region_churn),
+	KUNIT_CASE(region_map),
+	KUNIT_CASE(region_register),
+	KUNIT_CASE(region_opaque),
+	KUNIT_CASE(region_register_fails),
+	KUNIT_CASE(region_map_fails),
+	KUNIT_CASE(region_map_pool),
+	KUNIT_CASE(region_take_idle),
+	KUNIT_CASE(region_withdraw),
+	KUNIT_CASE(region_rmb_limit),
+	KUNIT_CASE(region_sync),
 	{ }
 };
 
-struct kunit_suite smc_buf_suite = {
-	.name = "smc_buf",
-	.init = buf_init,
-	.exit = buf_exit,
-	.test_cases = buf_cases,
+struct kunit_suite smc_region_suite = {
+	.name = "smc_region",
+	.init = region_init,
+	.exit = region_exit,
+	.test_cases = region_cases,
 };

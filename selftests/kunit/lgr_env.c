@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Environment of the group layer in its suites, see core_env.h. */
+/* Environment of the group layer in its suites, see lgr_env.h. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -7,29 +7,28 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
-#include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 
-#include "core_env.h"
+#include "lgr_env.h"
 
-#define PATIENCE	(20 * HZ)
+/* Longer than FENCE_TIME for each link of a group that is lost, should they be fenced in turn. */
+#define PATIENCE	(40 * HZ)
 
 /* Upcalls carry no pointer to the case; one case runs at a time. */
-static struct core_env *current_env;
+static struct lgr_env *current_env;
+static bool llc_is_fake;
 
 /* ---- fake LLC layer ---- */
-
-static int fake_llc_init(struct smc_lgr *lgr)
-{
-	if (!current_env->init_rc)
-		current_env->inits++;
-	return current_env->init_rc;
-}
 
 static void fake_llc_message(struct smc_link *link, const u8 *buf, u32 len)
 {
 	current_env->messages++;
+	current_env->len = len;
+}
+
+static void fake_llc_slots_free(struct smc_link *link)
+{
 }
 
 static void fake_llc_link_lost(struct smc_lgr *lgr, struct smc_link *link)
@@ -52,7 +51,7 @@ static void fake_llc_terminated(struct smc_lgr *lgr)
 	smp_store_release(&current_env->terminated, current_env->terminated + 1);
 }
 
-static void fake_llc_release(struct smc_lgr *lgr)
+static void fake_llc_released(struct smc_lgr *lgr)
 {
 	WRITE_ONCE(current_env->releases, current_env->releases + 1);
 }
@@ -62,46 +61,61 @@ static void fake_llc_ports_changed(struct smc_lgr *lgr)
 }
 
 static const struct smc_lgr_ctl_events fake_llc_events = {
-	.init = fake_llc_init,
 	.message = fake_llc_message,
+	.slots_free = fake_llc_slots_free,
 	.link_lost = fake_llc_link_lost,
 	.ports_changed = fake_llc_ports_changed,
 	.terminated = fake_llc_terminated,
-	.release = fake_llc_release,
+	.released = fake_llc_released,
 };
 
 /* ---- fake connections ---- */
 
 static void fake_conn_message(struct smc_link *link, const u8 *buf, u32 len)
 {
+	current_env->cdc++;
+	current_env->len = len;
 }
 
 static void fake_conn_slots_free(struct smc_link *link)
 {
+	current_env->slots_free++;
 }
 
-static bool fake_conn_event_hold(void *ptr)
+static void fake_conn_link_usable(struct smc_link *link)
 {
-	struct fake_conn *conn = ptr;
-
-	return refcount_inc_not_zero(&conn->ref);
 }
 
-static void fake_conn_event_put(void *ptr)
+static struct fake_conn *fake_conn_of(struct smc_conn *conn)
 {
-	fake_conn_put(ptr);
+	return container_of(conn, struct fake_conn, conn);
 }
 
-static void fake_conn_link_lost(void *ptr, struct smc_link *link)
+/* The next connection of a group, with a reference; NULL after the last one. */
+static struct fake_conn *fake_conn_get_next(struct smc_lgr *lgr, unsigned long *index)
 {
-	struct fake_conn *conn = ptr;
+	struct smc_conn *conn;
+
+	rcu_read_lock();
+	do {
+		conn = smc_lgr_next_conn(lgr, index);
+	} while (conn && !refcount_inc_not_zero(&fake_conn_of(conn)->ref));
+	rcu_read_unlock();
+	return conn ? fake_conn_of(conn) : NULL;
+}
+
+static void fake_conn_lose_link(struct fake_conn *conn, struct smc_link *link)
+{
 	struct smc_link *other;
 	u32 slot;
 
 	conn->lost = link;
 	conn->lost_unfenced |= !smc_link_fenced(link);
-	if (!conn->link_lost)
+	if (!conn->link_lost) {
 		conn->lost_qps = atomic_read(&current_env->fake->nqp);
+		conn->lost_steps = current_env->fake->nsteps;
+		conn->lost_at = jiffies;
+	}
 	conn->lost_in_set |= READ_ONCE(conn->lgr->failed_slots);
 	rcu_read_lock();
 	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
@@ -112,24 +126,44 @@ static void fake_conn_link_lost(void *ptr, struct smc_link *link)
 	WRITE_ONCE(conn->link_lost, conn->link_lost + 1);
 }
 
-static void fake_conn_terminated(void *ptr, enum smc_link_reason reason)
+static void fake_conn_link_lost(struct smc_link *link)
 {
-	struct fake_conn *conn = ptr;
+	struct fake_conn *conn;
+	unsigned long i = 0;
 
-	conn->terminated++;
-	conn->reason = reason;
-	current_env->conns_aborted++;
-	if (!conn->keep)
-		fake_conn_remove(conn);
+	while ((conn = fake_conn_get_next(link->lgr, &i))) {
+		fake_conn_lose_link(conn, link);
+		fake_conn_put(conn);
+	}
+}
+
+static void fake_conn_terminated(struct smc_lgr *lgr)
+{
+	struct fake_conn *conn;
+	unsigned long i = 0;
+
+	while ((conn = fake_conn_get_next(lgr, &i))) {
+		conn->terminated++;
+		conn->reason = lgr->reason;
+		current_env->conns_aborted++;
+		if (!conn->keep)
+			fake_conn_remove(conn);
+		fake_conn_put(conn);
+	}
+}
+
+static void fake_conn_released(struct smc_lgr *lgr)
+{
+	current_env->conn_releases++;
 }
 
 static const struct smc_lgr_conn_events fake_conn_events = {
 	.message = fake_conn_message,
 	.slots_free = fake_conn_slots_free,
-	.get = fake_conn_event_hold,
-	.put = fake_conn_event_put,
+	.link_usable = fake_conn_link_usable,
 	.link_lost = fake_conn_link_lost,
 	.terminated = fake_conn_terminated,
+	.released = fake_conn_released,
 };
 
 struct fake_conn *env_add_conn(struct kunit *test, struct smc_lgr *lgr)
@@ -139,7 +173,7 @@ struct fake_conn *env_add_conn(struct kunit *test, struct smc_lgr *lgr)
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	refcount_set(&conn->ref, 1);
 	conn->lgr = lgr;
-	if (smc_lgr_add_conn(lgr, conn, &conn->token)) {
+	if (smc_lgr_add_conn(lgr, &conn->conn, &conn->token)) {
 		kfree(conn);
 		return NULL;
 	}
@@ -175,17 +209,30 @@ struct smc_peer env_make_peer(u32 no)
 	return peer;
 }
 
+/* Allocate a group, which has the LLC state of the layer that is registered. */
+struct smc_lgr *env_alloc_group(struct kunit *test, enum smc_role role, u32 peer_no)
+{
+	struct lgr_env *env = test->priv;
+	struct smc_peer peer = env_make_peer(peer_no);
+	struct smc_lgr *lgr = smc_lgr_alloc(&init_net, role, &peer);
+
+	KUNIT_ASSERT_NOT_NULL(test, lgr);
+	if (llc_is_fake)
+		env->allocated++;
+	else
+		KUNIT_ASSERT_EQ(test, smc_llc_create(lgr), 0);
+	return lgr;
+}
+
 struct smc_lgr *env_create_group(struct kunit *test, enum smc_role role, u32 peer_no)
 {
-	struct core_env *env = test->priv;
-	struct smc_peer peer = env_make_peer(peer_no);
+	struct smc_lgr *lgr = env_alloc_group(test, role, peer_no);
+	struct lgr_env *env = test->priv;
 	struct smc_path path;
-	struct smc_lgr *lgr;
 	int i;
 
 	fake_ib_path(env->fake, &path);
-	lgr = smc_lgr_create(&init_net, role, &peer, &path);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, lgr);
+	KUNIT_ASSERT_EQ(test, smc_lgr_begin(lgr, &path), 0);
 	KUNIT_EXPECT_NULL(test, path.dev);
 	for (i = 0; i < ENV_GROUPS && env->lgrs[i]; i++)
 		;
@@ -216,7 +263,7 @@ struct smc_lgr *env_create_group_up(struct kunit *test, enum smc_role role, u32 
 
 struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr)
 {
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	struct smc_path path;
 	struct smc_link *link;
 
@@ -226,7 +273,7 @@ struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr)
 	return link;
 }
 
-void env_put_group(struct core_env *env, struct smc_lgr *lgr)
+void env_put_group(struct lgr_env *env, struct smc_lgr *lgr)
 {
 	int i;
 
@@ -269,20 +316,21 @@ bool env_wait(const u32 *counter, u32 value)
 
 bool env_wait_count(u32 n)
 {
-	return WAIT_FOR(env_count_groups() == n && current_env->inits - current_env->releases == n);
+	return WAIT_FOR(env_count_groups() == n &&
+			(!llc_is_fake || current_env->allocated - current_env->releases == n));
 }
 
-bool env_wait_qps(struct core_env *env, u32 n)
+bool env_wait_qps(struct lgr_env *env, u32 n)
 {
 	return WAIT_FOR(atomic_read(&env->fake->nqp) == n);
 }
 
-bool env_wait_no_qp(struct core_env *env)
+bool env_wait_no_qp(struct lgr_env *env)
 {
 	return env_wait_qps(env, 0);
 }
 
-bool env_wait_refs(struct core_env *env, u32 n)
+bool env_wait_refs(struct lgr_env *env, u32 n)
 {
 	return WAIT_FOR(kref_read(&env->fake->sdev->ref) == n);
 }
@@ -291,6 +339,7 @@ bool env_wait_refs(struct core_env *env, u32 n)
 
 int env_suite_init(struct kunit_suite *suite)
 {
+	llc_is_fake = true;
 	smc_lgr_set_ctl_events(&fake_llc_events);
 	smc_lgr_set_conn_events(&fake_conn_events);
 	return 0;
@@ -298,6 +347,7 @@ int env_suite_init(struct kunit_suite *suite)
 
 void env_suite_exit(struct kunit_suite *suite)
 {
+	llc_is_fake = false;
 	smc_lgr_set_ctl_events(&smc_llc_events);
 	smc_lgr_set_conn_events(&smc_conn_lgr_events);
 }
@@ -305,7 +355,7 @@ void env_suite_exit(struct kunit_suite *suite)
 int env_init(struct kunit *test)
 {
 	struct smc_settings *settings = smc_settings_get(&init_net);
-	struct core_env *env = kunit_kzalloc(test, sizeof(*env), GFP_KERNEL);
+	struct lgr_env *env = kunit_kzalloc(test, sizeof(*env), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, env);
 	env->idle_client = settings->idle_client;
@@ -320,7 +370,7 @@ int env_init(struct kunit *test)
 void env_exit(struct kunit *test)
 {
 	struct smc_settings *settings = smc_settings_get(&init_net);
-	struct core_env *env = test->priv;
+	struct lgr_env *env = test->priv;
 	int i;
 
 	if (!env)
@@ -335,7 +385,7 @@ void env_exit(struct kunit *test)
 	settings->idle_server = env->idle_server;
 	/* smc_lgr_net_exit() waits without limit, so stop here if a group is left */
 	KUNIT_ASSERT_TRUE(test, env_wait_count(0));
-	KUNIT_EXPECT_EQ(test, env->inits, env->releases);
+	KUNIT_EXPECT_EQ(test, env->allocated, env->releases);
 	smc_lgr_net_exit(&init_net);
 	fake_ib_destroy(test, env->fake);
 	fake_ib_destroy(test, env->second_fake);

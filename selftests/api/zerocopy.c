@@ -235,7 +235,7 @@ static void zerocopy_numbers(struct api_env *e)
 	T_EQ(completion_read(e, fd, &hi, &copied), NONE);
 }
 
-/* Is there room soon? Queued completions end a poll() at once, so poll() cannot wait for it. */
+/* Return whether there is room soon. Not by poll(), which queued completions end at once. */
 static bool room_soon(int fd)
 {
 	for (unsigned int i = 0; i < 5 * API_QUIET_MS / 10; i++) {
@@ -568,4 +568,4 @@ static const struct api_case cases[] = {
 	{ "splice_mixed",	splice_mixed,		API_F_ROLES },
 };
 
-const struct api_group api_zcopy_group = { cases, TL_ARRAY_SIZE(cases) };
+const struct api_group api_zerocopy_group = { cases, TL_ARRAY_SIZE(cases) };
