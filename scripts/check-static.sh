@@ -41,7 +41,7 @@ fi
 # --- style
 "$top/scripts/fetch-checkpatch.sh" "$cache/checkpatch" > "$tmp/log" 2>&1
 result "checkpatch is at hand" $? "$tmp/log"
-xargs -a "$tmp/c" perl "$cache/checkpatch/checkpatch.pl" --no-tree --strict --terse --quiet \
+xargs -a "$tmp/c" -n 40 -P "$(nproc)" perl "$cache/checkpatch/checkpatch.pl" --no-tree --strict --terse --quiet \
 	--show-types --max-line-length=100 --no-summary \
 	--ignore SPDX_LICENSE_TAG,FILE_PATH_CHANGES,UNCOMMENTED_DEFINITION,FUNCTION_ARGUMENTS \
 	-f > "$tmp/log" 2>&1

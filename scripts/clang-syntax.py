@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 GCC_ONLY = re.compile(
     r"-m(function-return|indirect-branch|preferred-stack-boundary|record-mcount|fentry"
@@ -41,31 +42,39 @@ def command(cmd_file):
             "-Wno-unused-const-variable"] + words
 
 
+def look_at(source, tree):
+    """What clang says about a source file; nothing if it is content."""
+    folder, name = os.path.split(source)
+    cmd_file = os.path.join(tree, folder, f".{name[:-2]}.o.cmd")
+    args = command(cmd_file)
+    if args is None:
+        return f"no compiler call in {cmd_file}"
+    # paths in the command are relative to the kernel's build folder
+    run = subprocess.run(args, cwd=kernel_dir(tree), capture_output=True, text=True, check=False)
+    return complaints(run.stderr, tree) or (run.stderr if run.returncode else "")
+
+
+def left_out(source, tree):
+    """Whether the build does not have this file, and need not have it."""
+    folder, name = os.path.split(source)
+    return source.startswith(LEFT_OUT) and not os.path.exists(
+        os.path.join(tree, folder, f".{name[:-2]}.o.cmd"))
+
+
 def main(folder):
     tree = os.path.realpath(folder)
-    bad = seen = 0
     sources = subprocess.run([f"{tree}/scripts/sources.sh", "-c"], check=True, text=True,
                              stdout=subprocess.PIPE).stdout.split()
-    for source in sources:
-        folder, name = os.path.split(source)
-        cmd_file = os.path.join(tree, folder, f".{name[:-2]}.o.cmd")
-        if source.startswith(LEFT_OUT) and not os.path.exists(cmd_file):
-            continue
-        args = command(cmd_file)
-        if args is None:
-            sys.exit(f"{source}: no compiler call in {cmd_file}")
-        seen += 1
-        # paths in the command are relative to the kernel's build folder
-        run = subprocess.run(args, cwd=kernel_dir(tree), capture_output=True, text=True,
-                             check=False)
-        ours = complaints(run.stderr, tree)
-        if run.returncode != 0 or ours:
-            bad += 1
-            print(source)
-            print(ours or run.stderr)
-    if not seen:
+    sources = [s for s in sources if not left_out(s, tree)]
+    if not sources:
         sys.exit(f"{folder} has no build")
-    print(f"{seen} files, {bad} with complaints")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        said = list(pool.map(lambda s: look_at(s, tree), sources))
+    for source, text in zip(sources, said):
+        if text:
+            print(f"{source}\n{text}")
+    bad = sum(bool(text) for text in said)
+    print(f"{len(sources)} files, {bad} with complaints")
     return 1 if bad else 0
 
 
