@@ -209,9 +209,11 @@ checksums()
 	fi
 }
 
+# What the beds share is looked at in User Mode Linux, which boots in a moment. Virtual machines show
+# that their bed sees the ends of a kernel, and what belongs to them alone or to no bed.
 harness_faults()
 {
-	[ "$bed" = qemu ] && echo "1..24" || echo "1..15"
+	[ "$bed" = qemu ] && echo "1..19" || echo "1..15"
 	planted cases '^not ok 6 clean_end # h1 script ended with 1$'
 	line cases.good '^ok 1 good$'
 	line cases.bad '^not ok 2 bad # h1: exit code 1$'
@@ -219,19 +221,21 @@ harness_faults()
 	line cases.hang_says_why '^# h1: hang: time limit of 4 s$'
 	line cases.skipped '^ok 4 skipped # SKIP on purpose$'
 	line cases.after_hang '^ok 5 after$'
-	planted skipped '^not ok 1 skipped # .*skips count' --no-skip
-	planted warn '^not ok 2 clean_end # .*gave no sign of success'
 	planted oops '^not ok 2 clean_end # .*gave no sign of success'
-	planted message '^not ok 2 clean_end # h1 console: .*unregister_netdevice'
-	planted forged '^not ok 2 clean_end # .*h1 gave no sign of success'
 	planted stuck '^not ok 2 clean_end # h1 was still running at the time limit' --timeout 45
 	planted peerdead 'gave up waiting for c1.peerdead.never: host 2 is gone' --hosts 2
+	if [ "$bed" = qemu ]; then
+		patched
+		repeated
+		starved
+		checksums
+		return 0
+	fi
+	planted skipped '^not ok 1 skipped # .*skips count' --no-skip
+	planted warn '^not ok 2 clean_end # .*gave no sign of success'
+	planted message '^not ok 2 clean_end # h1 console: .*unregister_netdevice'
+	planted forged '^not ok 2 clean_end # .*h1 gave no sign of success'
 	planted peerfail 'gave up waiting for c1.peerfail.never: the case failed elsewhere' --hosts 2
-	[ "$bed" = qemu ] || return 0
-	patched
-	repeated
-	starved
-	checksums
 }
 
 # The report must have the message of the kernel; a run that only fails is not enough.
