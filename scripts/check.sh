@@ -5,8 +5,8 @@
 # "N passed, N failed". Exits with 0 only if nothing failed.
 #
 # Usage: check.sh [LEVEL...]	(default: static docs unit tools vm uml)
-#   uml, debug and debug-short (a part of debug) run in User Mode Linux; their kernels are
-#   built while the levels before them run. debug takes too long for a gate.
+#   uml, debug and debug-short (a part of debug) run in User Mode Linux. debug takes too long for
+#   a gate. Kernels are fetched and built while the levels before run.
 # REPEATS=0: no failed run is repeated.
 set -u
 
@@ -24,18 +24,31 @@ mkdir -p "$out"
 	exit 1
 }
 
-# The build takes minutes on all cores; the virtual hosts leave them idle half of the time.
-case " $* " in
-*" debug"*" uml "*|*" uml "*" debug"*) flavours="plain debug" ;;
-*" uml "*) flavours=plain ;;
-*" debug"*) flavours=debug ;;
-*) flavours= ;;
-esac
+flavours=
+for level in "$@"; do
+	case $level in
+	uml) flavours="$flavours plain" ;;
+	debug*) flavours="$flavours debug" ;;
+	esac
+done
+
+# Fetches and builds what later levels need. The build takes minutes on all cores; the virtual
+# hosts leave them idle half of the time.
+prepare()
+{
+	case " $* " in
+	*" vm "*) "$top/selftests/vm/fetch.sh" 6.12 6.1 7 > "$out/vm-kernels.log" 2>&1 ;;
+	esac
+	# shellcheck disable=SC2086 # a list of words
+	exec "$top/selftests/uml/build-kernel.sh" $flavours > "$out/uml-kernels.log" 2>&1
+}
+
 builder=
 if [ -n "$flavours" ]; then
-	# shellcheck disable=SC2086 # a list of words
-	nice -n 19 "$top/selftests/uml/build-kernel.sh" $flavours > "$out/uml-kernels.log" 2>&1 &
+	"$top/selftests/vm/fetch.sh" --headers-only || exit 1
+	prepare "$@" &
 	builder=$!
+	renice -n 19 -p "$builder" > /dev/null
 fi
 trap '[ -z "$builder" ] || kill "$builder" 2>/dev/null' EXIT
 

@@ -221,13 +221,19 @@ done
 
 mkdir -p "$cache/kernels"
 cache=$(cd "$cache" && pwd)
-# Two runs at once (a build and a test) must not unpack into the same folder.
-exec 9> "$cache/fetch.lock"
-flock 9
 
 if [ -n "$host" ] && [ -z "$headers_only" ]; then
 	"$top/scripts/install-packages.sh" "$here/packages.txt"
 fi
+# Two runs at once (a build and a test) must not unpack into the same folder. Nobody waits for what
+# others fetch.
 for s in ${series:-6.12 6.1}; do
+	if [ -z "$update" ] && cached "$s"; then
+		say "$s: $(readlink "$cache/kernels/$s") is in the cache"
+		continue
+	fi
+	exec 9> "$cache/fetch.lock"
+	flock 9
 	fetch_series "$s"
+	exec 9>&-
 done
