@@ -9,9 +9,7 @@
  */
 #define pr_fmt(fmt) "smc: " fmt
 
-#include <linux/jiffies.h>
 #include <linux/printk.h>
-#include <linux/spinlock.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
@@ -21,41 +19,30 @@
 #define LOG_BURST	16
 #define LOG_INTERVAL	(5 * HZ)
 
-/**
- * struct log_net - lines of one namespace
- * @lock: protects @rate; leaf, BH off
- * @rate: how many there were
- */
-struct log_net {
-	spinlock_t lock; /* rate */
-	struct smc_log_rate rate;
-};
-
 static unsigned int log_net_id __read_mostly;
 
 /**
- * smc_log_rate_allows() - count a line, unless there were too many
- * @rate: the counts; all zero at first
- * @now: jiffies
- * @left_out: result, only if allowed: lines left out before this one
+ * smc_log_limit_init() - no line has been logged yet
+ * @limit: of a namespace
+ * @inum: number of the namespace
+ */
+void smc_log_limit_init(struct smc_log_limit *limit, unsigned int inum)
+{
+	ratelimit_state_init(&limit->rate, LOG_INTERVAL, LOG_BURST);
+	snprintf(limit->name, sizeof(limit->name), "smc: namespace %u", inum);
+}
+
+/**
+ * smc_log_limit_allows() - count a line, unless there were too many
+ * @limit: of a namespace
+ *
+ * When lines are allowed again, the kernel logs how many are missing, after the name of @limit.
  *
  * Return: true if the line may be logged.
  */
-bool smc_log_rate_allows(struct smc_log_rate *rate, unsigned long now, unsigned int *left_out)
+bool smc_log_limit_allows(struct smc_log_limit *limit)
 {
-	/* also after more than half the range of jiffies */
-	if (!rate->n || now - rate->since >= LOG_INTERVAL) {
-		rate->since = now;
-		rate->n = 0;
-	}
-	if (rate->n == LOG_BURST) {
-		rate->left_out++;
-		return false;
-	}
-	rate->n++;
-	*left_out = rate->left_out;
-	rate->left_out = 0;
-	return true;
+	return ___ratelimit(&limit->rate, limit->name);
 }
 
 /**
@@ -63,23 +50,15 @@ bool smc_log_rate_allows(struct smc_log_rate *rate, unsigned long now, unsigned 
  * @net: namespace of the object
  * @fmt: format: the object, a colon, the reason, a newline
  *
- * Any context but hard interrupt.
+ * Any context.
  */
 void smc_log_write(struct net *net, const char *fmt, ...)
 {
-	struct log_net *ln = net_generic(net, log_net_id);
 	struct va_format line = { .fmt = fmt };
-	unsigned int left_out;
 	va_list args;
-	bool allowed;
 
-	spin_lock_bh(&ln->lock);
-	allowed = smc_log_rate_allows(&ln->rate, jiffies, &left_out);
-	spin_unlock_bh(&ln->lock);
-	if (!allowed)
+	if (!smc_log_limit_allows(net_generic(net, log_net_id)))
 		return;
-	if (left_out)
-		pr_info("namespace %u: %u lines left out\n", net->ns.inum, left_out);
 	va_start(args, fmt);
 	line.va = &args;
 	pr_info("%pV", &line);
@@ -88,16 +67,14 @@ void smc_log_write(struct net *net, const char *fmt, ...)
 
 static int __net_init log_net_init(struct net *net)
 {
-	struct log_net *ln = net_generic(net, log_net_id);
-
-	spin_lock_init(&ln->lock);
+	smc_log_limit_init(net_generic(net, log_net_id), net->ns.inum);
 	return 0;
 }
 
 static struct pernet_operations log_net_ops = {
 	.init = log_net_init,
 	.id = &log_net_id,
-	.size = sizeof(struct log_net),
+	.size = sizeof(struct smc_log_limit),
 };
 
 /**

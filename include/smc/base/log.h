@@ -4,25 +4,25 @@
 #define _SMC_BASE_LOG_H
 
 #include <linux/compiler_attributes.h>
+#include <linux/ratelimit_types.h>
 #include <linux/types.h>
 
 struct net;
 
 /**
- * struct smc_log_rate - limit of the lines of a namespace
- * @since: jiffies, start of the present interval
- * @n: lines in it
- * @left_out: lines left out since the last one that was logged
+ * struct smc_log_limit - limit of the lines of a namespace
+ * @rate: the kernel's limit
+ * @name: of the namespace, for the line that says how many lines are missing
  */
-struct smc_log_rate {
-	unsigned long since;
-	unsigned int n;
-	unsigned int left_out;
+struct smc_log_limit {
+	struct ratelimit_state rate;
+	char name[32];
 };
 
 int smc_log_init(void);
 void smc_log_exit(void);
-bool smc_log_rate_allows(struct smc_log_rate *rate, unsigned long now, unsigned int *left_out);
+void smc_log_limit_init(struct smc_log_limit *limit, unsigned int inum);
+bool smc_log_limit_allows(struct smc_log_limit *limit);
 void smc_log_write(struct net *net, const char *fmt, ...) __printf(2, 3);
 
 #endif
