@@ -100,7 +100,8 @@ check-long:
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
 		uml-programs-all
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
-	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1
+	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \
+		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on
 check-programs:

@@ -30,17 +30,18 @@ esac
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 kernel=${flavour/coverage/plain}
 load=()
-gcov=()
+how=(-n)
 mtu=()
 ours=
-[ "$flavour" != coverage ] || { gcov=(-g); ours=-cov; }
+[ "$flavour" != coverage ] || { how=(-g); ours=-cov; }
 selftests/uml/build-kernel.sh "$kernel" || exit 1
-scripts/build-modules.sh "${gcov[@]}" -o "$ours" "uml-$kernel" || exit 1
+scripts/build-modules.sh "${how[@]}" -o "$ours" "uml-$kernel" || exit 1
 make -s -C selftests || exit 1
 make -s -C tools all test/sockprobe || exit 1
 
 # shellcheck source=scripts/runs.sh
 . "$top/scripts/runs.sh"
+use_pool
 runs=("$@")
 
 tests=$top/selftests
@@ -53,7 +54,7 @@ plain)
 	run_options=(--bed uml)
 	patience=30000
 	bulk="stream:64 random:8 pingpong:200 urgent:50 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
-	api="inet smc smc_mapped smc6 smc_to_inet ipproto ipproto6"
+	api="inet smc smc_mapped smc6 smc_to_inet ipproto"
 	;;
 coverage)
 	p=cov
@@ -74,29 +75,29 @@ debug)
 	load=(--env STORM=64 --env PLACES=1 --env CROWD=20)
 	;;
 esac
-# the last processor is for runs in the background
-run_options+=(--core "$(taskset -cp $$ | sed 's/.*: //; s/[^0-9].*//')")
 traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
 	--env "PATIENCE=$patience")
 
 # the socket API, compared with TCP
-background run "$p-api" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
-	--env "API=$api" --timeout 1200
+for pair in $api; do
+	light run "$p-api-$pair" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
+		--env "API=$pair" --timeout 500
+done
 # the other pairs of families and addresses, only if named: "make check-long"
 [ ${#runs[@]} -eq 0 ] ||
 	run "$p-api-more" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
-		--env "API=inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6" \
+		--env "API=inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6" \
 		--timeout 3000
 # ... and on two processors, which the debug kernel has
 [ ${#runs[@]} -eq 0 ] || run debug-api-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \
 	--script "$cases/api.sh" --env "API=$api" --timeout 1800
 
 # does the test bed report planted faults?
-[ "$flavour" = coverage ] || background verify "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
+[ "$flavour" = coverage ] || light verify "$p-selfcheck" "$vm/selfcheck.sh" "${run_options[1]}"
 
 # what unit tests in user space cannot reach
 ! want "$p-kunit" ||
-	scripts/build-modules.sh "${gcov[@]}" -k -o "$ours-kunit" "uml-$kernel" || exit 1
+	scripts/build-modules.sh "${how[@]}" -k -o "$ours-kunit" "uml-$kernel" || exit 1
 # (two minutes of deadlines; the debug kernel waits for them in real time)
 virtual=(--virtual-time)
 [ "$flavour" != debug ] || virtual=()
@@ -133,7 +134,7 @@ run "$p-no-ipv6" --topology lo --hosts 1 --module ours --append ipv6.disable=1 \
 	--script "$cases/autoload.sh" --timeout 400
 
 # memory is registered while packets are reordered
-[ "$flavour" = debug ] || run "$p-reordered" --topology netns --mtu 9000 --module ours \
+[ "$flavour" = debug ] || run "$p-reordered" --topology netns --virtual-time --mtu 9000 --module ours \
 	--script "$cases/reordered.sh" --timeout 300
 
 # one group serves many connections; nothing leaks
@@ -177,8 +178,8 @@ if [ "$flavour" = plain ] && want "$p-not-ready"; then
 fi
 
 # the packets on the wire
-run "$p-wire" --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
-verify "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 4194304 --name stream
+checked "$p-wire" wire.py "--streams 1 --bytes 4194304 --name stream" --module ours \
+	--script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
 
 # peers that cannot be reached over RDMA, in virtual time
 [ "$flavour" = debug ] || run "$p-negcache" --topology netns --virtual-time --module ours \
@@ -189,15 +190,9 @@ verify "$p-wire" "$vm/wire.py" "$out/$p-wire/link0.pcap" --streams 1 --bytes 419
 	--script "$cases/deaf.sh" --timeout 400
 
 # failures and hostile peers
-run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
-[ "$flavour" = plain ] || run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
+light run "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
+run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --timeout 1000
-# ... those with a second link
-[ "$flavour" != plain ] || run "$p-evil-second" --module ours --script "$cases/evil_link.sh" \
-	--add "$tests/smc_evil_link" --env EVIL_ONLY=second --timeout 400
-# ... that claims to be a native peer
-[ "$flavour" != plain ] || run "$p-evil-marked" --module ours --script "$cases/evil_link.sh" \
-	--add "$tests/smc_evil_link" --env EVIL_ONLY=marked --timeout 400
 # ... and a hostile server: this module is its client
 [ "$flavour" = debug ] || run "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
@@ -225,12 +220,14 @@ run_programs()
 [ ${#runs[@]} -eq 0 ] || ! want "$p-programs-all" ||
 	run_programs "$p-programs-all" "" "$vm/programs.txt" "$vm/programs-all.txt"
 # choice of the RNIC, and devices that change
-background run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
+run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400
 # the links of groups
-background run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
+run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
+# ... in virtual time: latencies, and links that are lost again and again
 [ "$flavour" = debug ] || run "$p-links-time" --topology netns --virtual-time --links 2 \
-	--module ours --script "$cases/links.sh" --env LINKS_OF=forgets:2400 --timeout 300
+	--module ours --script "$cases/links.sh" --env "LINKS_OF=policies:200 forgets:2400" \
+	--timeout 300
 # (the debug kernel takes too long for seventeen RNICs)
 [ "$flavour" = debug ] || run "$p-many-links" --topology netns --module ours \
 	--script "$cases/many_links.sh" --timeout 700
@@ -254,7 +251,7 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" \
 
 # connections that lose a link and continue over another one; later this module's server has one
 # RNIC and its in-tree client two
-background run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
+run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2 closing_1 closing_2" \
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1500
 # three links, two of them lost in quick succession
@@ -324,13 +321,13 @@ faults=("${ends[@]}" --ours "$top/build/{kver}$ours-fault" --add "$tests/smc_net
 	--script "$cases/faults.sh")
 if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls" ||
 	want "$p-ends" || want "$p-clcsock" || want "$p-stress" || want "$p-counters"; then
-	scripts/build-modules.sh "${gcov[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
+	scripts/build-modules.sh "${how[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
-	# how connections end, and their clcsock: these runs mostly wait
-	background run "$p-ends" "${faults[@]}" --script "$cases/ends.sh" --add "$tests/smc_ends" \
+	# how connections end, and their clcsock
+	run "$p-ends" "${faults[@]}" --script "$cases/ends.sh" --add "$tests/smc_ends" \
 		--timeout 1500
-	background run "$p-clcsock" "${faults[@]}" --script "$cases/clcsock.sh" \
+	run "$p-clcsock" "${faults[@]}" --script "$cases/clcsock.sh" \
 		--add "$tests/smc_clcsock" --timeout 900
 	# fewer of them, without virtual time: finds leaks and lock order faults in error paths. Then
 	# failing allocations in the rest of the kernel during this module's calls
@@ -353,7 +350,7 @@ else
 		--ours "$top/build/{kver}$ours-fault" --script "$cases/groups.sh" \
 		--env FAULT=y --env EVIL=y --add "$tests/smc_evil_link" --timeout 400
 	if want "$p-faults-option" || { [ "$flavour" = coverage ] && want "$p-option"; }; then
-		scripts/build-modules.sh "${gcov[@]}" -f -t own -o "$ours-fault-own" "uml-$kernel" || exit 1
+		scripts/build-modules.sh "${how[@]}" -f -t own -o "$ours-fault-own" "uml-$kernel" || exit 1
 	fi
 	run "$p-faults-option" "${faults[@]}" --ours "$top/build/{kver}$ours-fault-own" --virtual-time \
 		--env FAULTS=^OPTION_ --timeout 300

@@ -13,33 +13,41 @@ cd "$top" || exit 1
 
 scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 selftests/vm/fetch.sh 6.12 6.1 7 || exit 1
-scripts/build-modules.sh 6.12 6.1 7 || exit 1
+scripts/build-modules.sh 6.12 || exit 1
+scripts/build-modules.sh -n 6.1 7 || exit 1
 make -s -C selftests || exit 1
 make -s -C tools || exit 1
 
 # shellcheck source=scripts/runs.sh
 . "$top/scripts/runs.sh"
+use_pool
 runs=("$@")
+# Runs that a gate does without, because User Mode Linux has the same cases and is twenty times faster:
+# only if named ("make check-long").
+extra()
+{
+	[ ${#runs[@]} -eq 0 ] || "$@"
+}
 
 cases=$vm/cases
 out=${SMC_VM_CACHE:-$top/.cache/vm}/out
 traffic=(--script "$cases/traffic.sh" --timeout 900)
 quick="stream:16 random:4 pingpong:20 urgent:10 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
 
+# verified traffic: this module with itself, and with the in-tree family in both roles
+alone ours-2cpu --module ours --cpus 2 --mtu 9000 "${traffic[@]}" --env "TRAFFIC=$quick"
+alone server-2cpu --module ours,intree --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=client \
+	--env "TRAFFIC=$quick"
+extra alone client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=server \
+	--env "TRAFFIC=$quick"
+extra run ours-1cpu --module ours "${traffic[@]}"
+run ours-6.1 --module ours --kernel 6.1 "${traffic[@]}" --env "TRAFFIC=$quick"
+extra run server-1cpu --module ours,intree "${traffic[@]}" --env INTREE=client
+run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server --env "TRAFFIC=$quick"
+
 # the test bed itself, with the in-tree family on both hosts
 run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 200
 verify selfcheck "$vm/selfcheck.sh"
-
-# verified traffic: this module with itself, and with the in-tree family in both roles
-run ours-1cpu --module ours "${traffic[@]}"
-run ours-2cpu --module ours --cpus 2 --mtu 9000 "${traffic[@]}" --env "TRAFFIC=$quick"
-run ours-6.1 --module ours --kernel 6.1 "${traffic[@]}" --env "TRAFFIC=$quick"
-run server-1cpu --module ours,intree "${traffic[@]}" --env INTREE=client
-run server-2cpu --module ours,intree --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=client \
-	--env "TRAFFIC=$quick"
-run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server
-run client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=server \
-	--env "TRAFFIC=$quick"
 
 # a user whose memory never arrives; the kernels of UML have no userfaultfd
 run user --module ours --mtu 9000 --mem 1024 --script "$cases/user.sh" --add "$top/selftests/smc_user" \
@@ -81,18 +89,18 @@ fi
 
 # this module and the in-tree one, one after the other and side by side
 built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
-run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
+extra run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
 	--add "$built/smc_diag.ko" --timeout 500
 
 # one group serves many connections; nothing leaks
-run reuse --module ours --script "$cases/reuse.sh" --timeout 500
-run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
+extra run reuse --module ours --script "$cases/reuse.sh" --timeout 500
+extra run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
 
 # the socket API (User Mode Linux runs more pairs, and TCP to compare with). On two processors only
 # if named: the tests make the kernel patch its code, and half of such runs meet the emulator's fault.
-api=(--module ours --script "$cases/api.sh" --env "API=smc smc_mapped" --timeout 900)
+api=(--module ours --script "$cases/api.sh" --env API=smc --timeout 900)
 run api "${api[@]}"
-[ ${#runs[@]} = 0 ] || run api-2cpu "${api[@]}" --cpus 2
+[ ${#runs[@]} = 0 ] || alone api-2cpu "${api[@]}" --cpus 2
 
 # data passes between CPU and RNIC by the rules of the DMA API; planted faults are found
 dma=$top/build/dma-6.12
@@ -101,46 +109,38 @@ run dma --hosts 1 --pcap off --append swiotlb=force --module ours --ours "$dma/o
 	--add "$dma/t" --script "$cases/dma.sh" --timeout 500
 
 # the packets on the wire, checked without the module's help
-run wire-stream --module ours --script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
-verify wire-stream "$vm/wire.py" "$out/wire-stream/link0.pcap" --streams 1 --bytes 4194304 \
-	--name stream
-run wire-connects --module ours --script "$cases/wire.sh" --env WIRE=connects --pcap full \
-	--timeout 300
-verify wire-connects "$vm/wire.py" "$out/wire-connects/link0.pcap" --streams 100 --bytes 1 \
-	--no-confirm-rkey --name connects
+wire=(--module ours --script "$cases/wire.sh" --pcap full --timeout 300)
+extra checked wire-stream wire.py "--streams 1 --bytes 4194304 --name stream" "${wire[@]}" \
+	--env WIRE=stream
+checked wire-connects wire.py "--streams 100 --bytes 1 --no-confirm-rkey --name connects" \
+	"${wire[@]}" --env WIRE=connects
 
 # versions 1 and 2, IPv4 and IPv6
 run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
-run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
+extra run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
 
 # hosts in different subnets, with an IP router, a load balancer or a NAT on the way
 routed=(--router --script "$cases/routed.sh" --timeout 500)
 run routed --module ours "${routed[@]}"
-run routed-intree --module ours,intree "${routed[@]}" --env INTREE=y
+extra run routed-intree --module ours,intree "${routed[@]}" --env INTREE=y
 
 # the own TCP option on a kernel that has none, checked at both ends and from the packets
-run option-7 --module ours --kernel 7 --script "$cases/option.sh" --env WANT_OPTION=own \
-	--timeout 500
-verify option-7 "$vm/option.py" "$out/option-7/link0.pcap" agree mapped v6 plain_server \
-	plain_client many lost_syn lost_synack repeated filtered cookies fastopen no_room conntrack nat
+option=(--script "$cases/option.sh")
+checked option-7 option.py "agree mapped v6 plain_server plain_client many lost_syn lost_synack repeated
+	filtered cookies fastopen no_room conntrack nat" --module ours --kernel 7 "${option[@]}" \
+	--env WANT_OPTION=own --timeout 500
 
 # ... towards kernels that have one: this module and the in-tree family of 6.12, in both roles
-over=(--script "$cases/option.sh" --timeout 300)
 with="agree mapped v6 many lost_syn nat"
-run option-7-6.12 --module ours --kernel 7,6.12 "${over[@]}" --env "OPTION=$with"
-# shellcheck disable=SC2086 # a list of cases
-verify option-7-6.12 "$vm/option.py" "$out/option-7-6.12/link0.pcap" $with
+checked option-7-6.12 option.py "$with" --module ours --kernel 7,6.12 "${option[@]}" \
+	--env "OPTION=$with" --timeout 300
 # (an in-tree client uses TCP if its peer's address is v4-mapped)
 with="agree many lost_syn"
-run option-7-intree --module ours,intree --kernel 7,6.12 "${over[@]}" --env INTREE=client \
-	--env "OPTION=$with"
-# shellcheck disable=SC2086
-verify option-7-intree "$vm/option.py" "$out/option-7-intree/link0.pcap" $with
+checked option-7-intree option.py "$with" --module ours,intree --kernel 7,6.12 "${option[@]}" \
+	--env INTREE=client --env "OPTION=$with" --timeout 300
 with="agree mapped many lost_syn"
-run option-intree-7 --module intree,ours --kernel 6.12,7 "${over[@]}" --env INTREE=server \
-	--env "OPTION=$with"
-# shellcheck disable=SC2086
-verify option-intree-7 "$vm/option.py" "$out/option-intree-7/link0.pcap" $with
+checked option-intree-7 option.py "$with" --module intree,ours --kernel 6.12,7 "${option[@]}" \
+	--env INTREE=server --env "OPTION=$with" --timeout 300
 
 # to which process the clcsock belongs, as far as User Mode Linux cannot show it
 run clcsock-7 --hosts 1 --module ours --kernel 7 --script "$cases/clcsock.sh" \
@@ -159,7 +159,7 @@ if [ ${#runs[@]} -gt 0 ]; then
 		--env "FLAPS=$flaps" --env MIB=8 --env PATIENCE=240000 --env "LIMIT=$((600 + flaps * 40))"
 		${SEED:+--env "SEED=$SEED"} --timeout $((900 + flaps * 40)))
 	run flaps "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
-	run flaps-2cpu --cpus 2 "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
+	alone flaps-2cpu --cpus 2 "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
 	run flaps-6.1 --kernel 6.1 "${flap[@]}" --env STREAMS=4 --env PINGPONGS=4
 fi
 
@@ -171,13 +171,14 @@ run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace
 smc_tools smc-tools --mem 768 --timeout 1200
 
 # failures and hostile peers
-run evil --module ours --script "$cases/evil.sh" --timeout 900
-run evil-link --module ours --script "$cases/evil_link.sh" --timeout 1000 \
+extra run evil --module ours --script "$cases/evil.sh" --timeout 900
+extra run evil-link --module ours --script "$cases/evil_link.sh" --timeout 1000 \
 	--add "$top/selftests/smc_evil_link"
 run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
 	--timeout 550
-run linkdown --module ours --script "$cases/linkdown.sh" \
+extra run linkdown --module ours --script "$cases/linkdown.sh" \
 	--add "$top/selftests/smc_lend" --timeout 700
 
+collect
 echo "1..$n"
 exit "$rc"

@@ -1,17 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Sourced by the test levels that consist of runs of selftests/vm/vm.py. The caller sets $top and
-# $runs, the names of the runs wanted (none: all). This file counts cases in $n and keeps the
+# Sourced by the test levels that consist of runs of selftests/vm/vm.py. The caller sets $top, $vm
+# (selftests/vm), $out (the folder of the results) and $runs, the names of the runs wanted (none: all).
+# This file counts cases in $n and keeps the
 # exit status in $rc.
 # shellcheck disable=SC2034,SC2154 # the caller uses or sets these
 
 n=0
 rc=0
 run_options=()	# for every run
-# how many failed runs may be repeated, in the foreground and in the background; 0: none
-: "${REPEATS:=2}"
 coverage=	# folder where runs leave their coverage data
+# how many failed runs may be repeated; 0: none. For each there is a file, so that runs at the same
+# time can share them.
+: "${REPEATS:=2}"
+repeats=$(mktemp -d)
+for ((i = 0; i < REPEATS; i++)); do
+	: > "$repeats/$i"
+done
+pool=		# y: runs at the same time, one for each processor
+free_cores=()
+last_core=
+light_lock=$(mktemp)	# one light run at a time
+jobs=()		# "PID CORE LOG" of each run; CORE is - of a light one
+
+# The runs end with the script, also when it ends early.
+end_runs()
+{
+	local job
+
+	rm -rf "$repeats" "$light_lock"
+	for job in "${jobs[@]}"; do
+		job=${job%% *}
+		# shellcheck disable=SC2046 # numbers
+		kill $(pgrep -P "$job") "$job" 2> /dev/null
+	done
+}
+trap end_runs EXIT
 
 want()
 {
@@ -64,9 +89,19 @@ emulator_fault()
 # bytes are final. (A script that exits with an error only says that a case failed.)
 repeatable()
 {
-	[ "$REPEATS" -gt 0 ] &&
-		! sed -E 's/h[0-9]+ script ended with [0-9]+(; )?//g' "$1" |
-			grep -qE '^not ok .* clean_end # .|EBADMSG|Bad message|that are no request'
+	! sed -E 's/h[0-9]+ script ended with [0-9]+(; )?//g' "$1" |
+		grep -qE '^not ok .* clean_end # .|EBADMSG|Bad message|that are no request'
+}
+
+# Takes one of the repeats; fails if none is left.
+take_repeat()
+{
+	local f
+
+	for f in "$repeats"/*; do
+		! rm "$f" 2> /dev/null || return 0
+	done
+	return 1
 }
 
 # Prints the output of a run that will be repeated as comments, and its failures by name.
@@ -77,14 +112,13 @@ first_time()
 	grep -q '^not ok ' "$2" || echo "# flaky $1: the run did not start"
 }
 
-# run NAME VM_ARGUMENT...: repeats the run, and says so, when the emulator failed or repeatable()
+# run_now NAME VM_ARGUMENT...: repeats the run, and says so, when the emulator failed or repeatable()
 # allows it. The files of the first attempt are kept in out/NAME.first.
-run()
+run_now()
 {
 	local name=$1 log again='' bad='' left
 
 	shift
-	want "$name" || return 0
 	log=$(mktemp)
 	left=${SMC_VM_CACHE:-$top/.cache/vm}/out/$name
 	rm -rf "$left.first"
@@ -101,8 +135,7 @@ run()
 		fi
 		if emulator_fault "$log"; then
 			echo "# $name: QEMU executed a breakpoint that the kernel had removed: run again"
-		elif repeatable "$log"; then
-			REPEATS=$((REPEATS - 1))
+		elif repeatable "$log" && take_repeat; then
 			first_time "$name" "$log"
 			echo "# $name: run again"
 		else
@@ -116,13 +149,12 @@ run()
 	rm -f "$log"
 }
 
-# verify NAME COMMAND...: prints the KTAP of a program that checks the files of a run
-verify()
+# verify_now NAME COMMAND...: prints the KTAP of a program that checks the files of a run
+verify_now()
 {
 	local name=$1 log
 
 	shift
-	want "$name" || return 0
 	log=$(mktemp)
 	"$@" > "$log" 2>&1 || rc=1
 	renumber "$name" "$log"
@@ -155,65 +187,138 @@ smc_tools()
 		--root "$tree" --add "$top/selftests/smc_contract" "${add[@]}"
 }
 
-# background run|verify NAME ARGUMENT...: runs on the last processor while the script goes on. Runs
-# in the background follow one another; collect() waits for them and prints their results.
-background_jobs=()
-background_lock=
-
-# Kills the runs in the background when the script ends early.
-kill_background()
+# From now on, runs take place at the same time, one on each processor that this script may use.
+use_pool()
 {
-	local pid
+	local range core
 
-	for pid in "${background_jobs[@]}"; do
-		pid=${pid%% *}
-		# shellcheck disable=SC2046 # numbers
-		kill $(pgrep -P "$pid") "$pid" 2> /dev/null
+	pool=y
+	for range in $(taskset -cp $$ | sed 's/.*: //; s/,/ /g'); do
+		for ((core = ${range%-*}; core <= ${range#*-}; core++)); do
+			free_cores+=("$core")
+			last_core=$core
+		done
 	done
 }
 
-background()
+# Waits for the end of a run and prints its results.
+collect_one()
 {
-	local log core
+	local i pid line job verdict rest
 
-	want "$2" || return 0
+	wait -n -p pid "${jobs[@]%% *}" || rc=1
+	for i in "${!jobs[@]}"; do
+		read -r -a job <<< "${jobs[i]}"
+		[ "${job[0]}" != "$pid" ] || break
+	done
+	unset "jobs[i]"
+	[ "${job[1]}" = - ] || free_cores+=("${job[1]}")
+	while IFS= read -r line; do
+		case $line in
+		"ok "*|"not ok "*)
+			n=$((n + 1))
+			verdict=${line%%ok *}ok
+			rest=${line#"$verdict "}
+			echo "$verdict $n ${rest#* }"
+			;;
+		*) echo "$line" ;;
+		esac
+	done < "${job[2]}"
+	rm -f "${job[2]}"
+}
+
+# Waits for all runs.
+collect()
+{
+	while [ ${#jobs[@]} -gt 0 ]; do
+		collect_one
+	done
+}
+
+# start_job CORE|- FUNCTION ARGUMENT...
+start_job()
+{
+	local core=$1 log on=${1/-/$last_core}
+
+	shift
 	log=$(mktemp)
-	[ -n "$background_lock" ] || background_lock=$(mktemp)
-	core=$(taskset -cp $$ | sed 's/.*[^0-9]//')
 	(
+		trap - EXIT
 		rc=0
-		run_options+=(--core "$core")
-		exec 9> "$background_lock"
-		flock 9
-		taskset -cp "$core" "$BASHPID" > /dev/null
+		run_options+=(--core "$on")
+		taskset -cp "$on" "$BASHPID" > /dev/null
+		if [ "$core" = - ]; then
+			exec 9> "$light_lock"
+			flock 9
+		fi
 		"$@" > "$log"
 		exit "$rc"
 	) &
-	background_jobs+=("$! $log")
-	trap kill_background EXIT
+	jobs+=("$! $core $log")
 }
 
-collect()
+# submit FUNCTION NAME ARGUMENT...: calls it if NAME is wanted, at once or on the next free processor
+submit()
 {
-	local pid log line verdict rest
+	local core
 
-	for line in "${background_jobs[@]}"; do
-		pid=${line%% *}
-		log=${line#* }
-		wait "$pid" || rc=1
-		while IFS= read -r line; do
-			case $line in
-			"ok "*|"not ok "*)
-				n=$((n + 1))
-				verdict=${line%%ok *}ok
-				rest=${line#"$verdict "}
-				echo "$verdict $n ${rest#* }"
-				;;
-			*) echo "$line" ;;
-			esac
-		done < "$log"
-		rm -f "$log"
+	want "$2" || return 0
+	if [ -z "$pool" ]; then
+		"$@"
+		return
+	fi
+	while [ ${#free_cores[@]} = 0 ]; do
+		collect_one
 	done
-	[ -z "$background_lock" ] || rm -f "$background_lock"
-	background_jobs=()
+	core=${free_cores[0]}
+	free_cores=("${free_cores[@]:1}")
+	start_job "$core" "$@"
+}
+
+# light run|verify NAME ARGUMENT...: for what waits nearly all the time: beside the other runs, one
+# after the other
+light()
+{
+	want "$2" || return 0
+	if [ -z "$pool" ]; then
+		"$@"
+		return
+	fi
+	start_job - "$1_now" "${@:2}"
+}
+
+run()
+{
+	submit run_now "$@"
+}
+
+# alone NAME VM_ARGUMENT...: a run that needs all processors
+alone()
+{
+	want "$1" || return 0
+	collect
+	run_now "$@"
+}
+
+# checked NAME PROGRAM WORDS VM_ARGUMENT...: a run, then what PROGRAM of selftests/vm says about its
+# packets; WORDS are the arguments of PROGRAM
+checked()
+{
+	submit checked_now "$@"
+}
+
+# shellcheck disable=SC2317 # submit() calls it
+checked_now()
+{
+	local name=$1 program=$2 words=$3
+
+	shift 3
+	run_now "$name" "$@"
+	# shellcheck disable=SC2086 # a list of words
+	verify_now "$name" "$vm/$program" "$out/$name/link0.pcap" $words
+}
+
+verify()
+{
+	submit verify_now "$@"
 }
