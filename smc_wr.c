@@ -3,9 +3,9 @@
  * Work requests on a queue pair: sending, receiving.
  *
  * Entry point of rdma/, together with smc_ib.c. rdma/qp.c creates, connects and destroys queue
- * pairs, rdma/drain.c empties them, rdma/tail_probe.c posts probes for lost packets, rdma/mr.c
- * registers memory. The owner of a queue pair is a link; it learns what happens through
- * struct smc_wr_events.
+ * pairs, rdma/cq.c creates their completion queues, rdma/drain.c empties them, rdma/tail_probe.c
+ * posts probes for lost packets, rdma/mr.c registers memory. The owner of a queue pair is a link; it
+ * learns what happens through struct smc_wr_events.
  *
  * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four
  * RDMA WRITEs chained before it. smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot,
@@ -29,7 +29,7 @@
  * Failure: the first failed completion, refused post or asynchronous event sets qp->broken. Nothing
  * is posted afterwards, and events->broken is called once. The link then fences and drains.
  *
- * Contexts: completions are handled in softirq (see POLL_CONTEXT in rdma/qp.c). Slots are taken,
+ * Contexts: completions are handled in softirq (rdma/cq.c). Slots are taken,
  * posted and put in any context but hard interrupt, also under conn->lock. Upcalls are made
  * with BHs off and without a lock of this file. Functions that are called under locks of the
  * caller, or in hard interrupt, leave the upcall to a work item (smc_qp_defer_upcall()).

@@ -134,8 +134,7 @@ static void drain_destroy_qp(struct smc_qp *qp)
 {
 	ib_destroy_qp(qp->qp);
 	qp->qp = NULL;
-	ib_free_cq(qp->cq);
-	qp->cq = NULL;
+	smc_cq_free(qp);
 }
 
 /* End a drain whose wait is over. */

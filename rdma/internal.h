@@ -90,6 +90,8 @@ static inline void smc_wr_slot_enter_posted(struct smc_wr_slot *slot, u32 bytes,
 }
 
 /* smc_wr.c */
+int smc_cq_create(struct smc_qp *qp, int cqes);
+void smc_cq_free(struct smc_qp *qp);
 void smc_qp_break(struct smc_qp *qp, enum ib_wc_status status);
 void smc_qp_event(struct ib_event *event, void *ctx);
 void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);

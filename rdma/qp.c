@@ -193,20 +193,15 @@ static int qp_set_depth(struct smc_qp *qp, const struct smc_settings *sn)
 static int qp_create_verbs(struct smc_qp *qp, u8 port)
 {
 	struct ib_pd *pd;
-	struct ib_cq *cq;
 	int rc;
 
 	pd = smc_fault_ptr(QP_PD, -ENOMEM, ib_alloc_pd(qp->dev->ibdev, 0));
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	qp->pd = pd;
-	cq = smc_fault_ptr(QP_CQ, -ENOMEM,
-			   ib_alloc_cq_any(qp->dev->ibdev, qp,
-					   qp->nslots * SMC_WR_SLOT_WRS + EXTRA_WRS +
-					   qp->nrecvs + 1, SMC_QP_POLL_CONTEXT));
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	qp->cq = cq;
+	rc = smc_cq_create(qp, qp->nslots * SMC_WR_SLOT_WRS + EXTRA_WRS + qp->nrecvs + 1);
+	if (rc)
+		return rc;
 	rc = qp_create_ib_qp(qp);
 	return rc ?: smc_qp_modify_to_init(qp->qp, port, IB_ACCESS_LOCAL_WRITE |
 							 IB_ACCESS_REMOTE_WRITE);
@@ -333,9 +328,7 @@ void smc_qp_destroy(struct smc_qp *qp)
 		ib_destroy_qp(qp->qp);
 	qp->qp = NULL;
 	mutex_unlock(&qp->qp_mutex);
-	if (qp->cq)
-		ib_free_cq(qp->cq);
-	qp->cq = NULL;
+	smc_cq_free(qp);
 	smc_tail_stop(qp);
 	cancel_work_sync(&qp->upcall_work);
 	for (i = 0; i < qp->nmem; i++) {

@@ -6,6 +6,7 @@
 #ifndef _SMC_RDMA_WR_H
 #define _SMC_RDMA_WR_H
 
+#include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -165,6 +166,8 @@ struct smc_mr_queue {
  * @qp: verbs object; changed under @qp_mutex, used for posting under @sq_lock
  *	while not @broken
  * @cq: completion queue of both directions
+ * @cq_handler: what the RDMA core does when @cq has completions
+ * @cq_irq_work: calls it, see rdma/cq.c
  * @qp_mutex: serialises state changes and destruction of @qp
  * @sq_lock: protects posting, the slot lists and @broken; BHs off
  * @free: free slots for CDC
@@ -214,6 +217,8 @@ struct smc_qp {
 
 	struct ib_qp *qp;
 	struct ib_cq *cq;
+	ib_comp_handler cq_handler;
+	struct irq_work cq_irq_work;
 	struct mutex qp_mutex;
 	spinlock_t sq_lock;
 	struct list_head free;
