@@ -58,15 +58,15 @@
 
 /**
  * struct tx_chain - WRITEs of one post
- * @write: the WRITEs
+ * @write: the WRITEs, room for SMC_WR_WRITES_MAX if some lie in pages, for SMC_PLAN_PIECES if not
  * @n: their number
- * @sge: gather elements of WRITEs that have several
- * @nsge: their number
+ * @sge: TX_SGES gather elements of WRITEs that have several; NULL: all bytes are in the ring
+ * @nsge: how many of them are used
  */
 struct tx_chain {
-	struct smc_wr_write write[SMC_WR_WRITES_MAX];
+	struct smc_wr_write *write;
 	u32 n;
-	struct ib_sge sge[TX_SGES];
+	struct ib_sge *sge;
 	u32 nsge;
 };
 
@@ -523,39 +523,20 @@ void smc_tx_count_window_locked(struct smc_conn *conn)
 	}
 }
 
-/* data path 3 to 5: one slot, one chain, one post. Returns false to stop pushing. */
-static bool tx_push_one(struct smc_conn *conn, bool more)
+/* data path 5: post the WRITEs of @chain and a message. Returns false to stop pushing. */
+static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struct tx_chain *chain,
+		    u32 len)
 {
-	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	struct smc_conn_tx *tx = &conn->tx;
-	struct smc_wr_slot *slot;
-	struct tx_chain chain;
 	bool signal;
-	u32 len = 0;
-	int n = 0;
 
-	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && tx_data_ready(conn, more))
-		n = tx_plan_writes(conn, piece);
-	if (!n && !tx_cdc_due(conn))
-		return false;
-	if (!tx_send_validation(conn))
-		return false;
-	slot = tx_get_slot(conn);
-	if (!slot)
-		return false;
-	chain.n = 0;
-	chain.nsge = 0;
-	if (n && smc_zerocopy_is_empty(conn))
-		len = tx_fill_writes(conn, piece, n, &chain);
-	else if (n)
-		len = tx_gather_writes(conn, piece, n, &chain);
-	if (n)
+	if (chain->n)
 		tx_advance_sent(conn, len);
 	smc_cdc_build(conn, slot->buf);
-	signal = tx_needs_completion(tx, n);
+	signal = tx_needs_completion(tx, chain->n);
 	if (signal)
 		tx_watch_completion(conn, slot);
-	if (smc_wr_post(slot, SMC_CDC_LEN, chain.write, chain.n, signal)) {
+	if (smc_wr_post(slot, SMC_CDC_LEN, chain->write, chain->n, signal)) {
 		/* The link is broken and reports that itself; failover repeats everything. */
 		smc_wr_slot_put(slot);
 		if (signal) {
@@ -568,14 +549,49 @@ static bool tx_push_one(struct smc_conn *conn, bool more)
 	smc_tcpinfo_count_sent(conn, len);
 	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
 	smc_tx_count_window_locked(conn);
-	if (n) {
+	if (chain->n) {
 		if (tx->move.resuming)
 			trace_smc_conn_resume(conn->token, conn->link->uid, len);
 		tx->move.resuming = false;
 		smc_stats_add(conn->net, SMC_STAT_TX_WRITE_BYTES, len);
-		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, chain.n);
+		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, chain->n);
 	}
 	return true;
+}
+
+/* Its stack is big, and hardened kernels clear that for each call: only if bytes lie in pages. */
+static noinline bool tx_post_gathered(struct smc_conn *conn, struct smc_wr_slot *slot,
+				      const struct smc_ring_piece *piece, int n)
+{
+	struct smc_wr_write write[SMC_WR_WRITES_MAX];
+	struct ib_sge sge[TX_SGES];
+	struct tx_chain chain = { .write = write, .sge = sge };
+
+	return tx_post(conn, slot, &chain, tx_gather_writes(conn, piece, n, &chain));
+}
+
+/* data path 3: one slot, one chain, one post. Returns false to stop pushing. */
+static bool tx_push_one(struct smc_conn *conn, bool more)
+{
+	struct smc_wr_write write[SMC_PLAN_PIECES];
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
+	struct tx_chain chain = { .write = write };
+	struct smc_conn_tx *tx = &conn->tx;
+	struct smc_wr_slot *slot;
+	int n = 0;
+
+	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && tx_data_ready(conn, more))
+		n = tx_plan_writes(conn, piece);
+	if (!n && !tx_cdc_due(conn))
+		return false;
+	if (!tx_send_validation(conn))
+		return false;
+	slot = tx_get_slot(conn);
+	if (!slot)
+		return false;
+	if (n && !smc_zerocopy_is_empty(conn))
+		return tx_post_gathered(conn, slot, piece, n);
+	return tx_post(conn, slot, &chain, tx_fill_writes(conn, piece, n, &chain));
 }
 
 /*

@@ -4,8 +4,8 @@
  *
  * Entry point of rdma/, together with smc_ib.c. rdma/qp.c creates, connects and destroys queue
  * pairs, rdma/cq.c creates their completion queues, rdma/drain.c empties them, rdma/tail_probe.c
- * posts probes for lost packets, rdma/mr.c registers memory. The owner of a queue pair is a link; it
- * learns what happens through struct smc_wr_events.
+ * posts probes for lost packets, rdma/mr.c registers memory. The owner of a queue pair is a link;
+ * it learns what happens through struct smc_wr_events.
  *
  * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four
  * RDMA WRITEs chained before it. smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot,
@@ -304,14 +304,6 @@ static bool wr_slot_must_signal(const struct smc_qp *qp, const struct smc_wr_slo
 	return slot->llc || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free);
 }
 
-/* The requests of one slot, linked for ib_post_send(). */
-struct wr_chain {
-	struct ib_rdma_wr writes[SMC_WR_WRITES_MAX];
-	struct ib_send_wr send;
-	struct ib_sge sge[SMC_WR_SLOT_WRS];
-	struct ib_send_wr *first;
-};
-
 static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 			  struct ib_rdma_wr *wr, struct ib_sge *sge)
 {
@@ -320,11 +312,8 @@ static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 	sge->addr = copy ? (uintptr_t)write->vaddr : write->laddr;
 	sge->length = write->len;
 	sge->lkey = write->lkey;
-	memset(wr, 0, sizeof(*wr));
-	wr->wr.wr_cqe = &qp->write_cqe;
 	wr->wr.sg_list = write->nsge ? write->sge : sge;
 	wr->wr.num_sge = write->nsge ?: 1;
-	wr->wr.opcode = IB_WR_RDMA_WRITE;
 	wr->wr.send_flags = copy ? IB_SEND_INLINE : 0;
 	wr->remote_addr = write->raddr;
 	wr->rkey = write->rkey;
@@ -339,47 +328,64 @@ static void wr_fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *w
 	sge->addr = copy ? (uintptr_t)slot->buf : slot->dma;
 	sge->length = len;
 	sge->lkey = copy ? 0 : qp->pd->local_dma_lkey;
-	memset(wr, 0, sizeof(*wr));
 	wr->wr_cqe = &slot->cqe;
 	wr->sg_list = sge;
-	wr->num_sge = 1;
-	wr->opcode = IB_WR_SEND;
 	wr->send_flags = IB_SEND_SOLICITED | (copy ? IB_SEND_INLINE : 0);
 	if (!copy)
 		ib_dma_sync_single_for_device(qp->dev->ibdev, slot->dma, len, DMA_TO_DEVICE);
 }
 
-/* Build the chain: the WRITEs in their order, then the message. */
-static void wr_chain_build(struct wr_chain *chain, struct smc_wr_slot *slot, u32 len,
-			   const struct smc_wr_write *writes, int nwrites)
+static void wr_chain_init(struct smc_qp *qp)
 {
-	int i;
+	struct smc_wr_chain *chain = &qp->chain;
 
-	wr_fill_send(slot, len, &chain->send, &chain->sge[nwrites]);
-	chain->first = &chain->send;
-	for (i = nwrites - 1; i >= 0; i--) {
-		wr_fill_write(slot->qp, &writes[i], &chain->writes[i], &chain->sge[i]);
-		chain->writes[i].wr.next = chain->first;
-		chain->first = &chain->writes[i].wr;
+	for (int i = 0; i < SMC_WR_WRITES_MAX; i++) {
+		chain->writes[i].wr.wr_cqe = &qp->write_cqe;
+		chain->writes[i].wr.opcode = IB_WR_RDMA_WRITE;
 	}
+	chain->send.opcode = IB_WR_SEND;
+	chain->send.num_sge = 1;
 }
 
 /*
- * Post a chain and enter its slot into the posted list. @bytes is the total length of its WRITEs.
+ * Build the chain: the WRITEs in their order, then the message. Returns the first one. Caller holds
+ * sq_lock until they are posted.
+ */
+static const struct ib_send_wr *wr_chain_build(struct smc_wr_slot *slot, u32 len,
+					       const struct smc_wr_write *writes, int nwrites)
+{
+	struct smc_wr_chain *chain = &slot->qp->chain;
+	struct ib_send_wr *first = &chain->send;
+	int i;
+
+	lockdep_assert_held(&slot->qp->sq_lock);
+	wr_fill_send(slot, len, &chain->send, &chain->sge[nwrites]);
+	for (i = nwrites - 1; i >= 0; i--) {
+		wr_fill_write(slot->qp, &writes[i], &chain->writes[i], &chain->sge[i]);
+		chain->writes[i].wr.next = first;
+		first = &chain->writes[i].wr;
+	}
+	return first;
+}
+
+/*
+ * Post the chain and enter its slot into the posted list. @bytes is the total length of its WRITEs.
  * Return 0, or the error of the device: then the slot is not posted.
  */
-static int wr_chain_post(struct wr_chain *chain, struct smc_wr_slot *slot, u32 bytes, bool signal)
+static int wr_chain_post(const struct ib_send_wr *first, struct smc_wr_slot *slot, u32 bytes,
+			 bool signal)
 {
 	struct smc_qp *qp = slot->qp;
+	struct ib_send_wr *send = &qp->chain.send;
 	u64 started;
 	int rc;
 
 	lockdep_assert_held(&qp->sq_lock);
 	if (signal)
-		chain->send.send_flags |= IB_SEND_SIGNALED;
+		send->send_flags |= IB_SEND_SIGNALED;
 	/* Read the clock before the post: the request may complete at once. */
 	started = signal ? ktime_get_ns() : 0;
-	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, chain->first, NULL));
+	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
 	if (!rc) {
 		smc_stats_inc(qp->net, SMC_STAT_WR_POSTS);
 		smc_wr_slot_enter_posted(slot, bytes, signal, started);
@@ -389,7 +395,7 @@ static int wr_chain_post(struct wr_chain *chain, struct smc_wr_slot *slot, u32 b
 	/* The device may have taken part of the chain: post nothing after it. */
 	qp->broken = true;
 	smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
-	if (chain->first == &chain->send)
+	if (first == send)
 		return rc;
 	/* Until the fence, the device may also read the memory of the WRITEs. */
 	smc_wr_slot_enter_posted(slot, bytes, false, 0);
@@ -416,7 +422,6 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 		int nwrites, bool signal)
 {
 	struct smc_qp *qp = slot->qp;
-	struct wr_chain chain;
 	int rc = -ENOTCONN;
 	u32 bytes = 0;
 	int i;
@@ -429,8 +434,8 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 
 	spin_lock_bh(&qp->sq_lock);
 	if (!qp->broken) {
-		wr_chain_build(&chain, slot, len, writes, nwrites);
-		rc = wr_chain_post(&chain, slot, bytes, signal || wr_slot_must_signal(qp, slot));
+		rc = wr_chain_post(wr_chain_build(slot, len, writes, nwrites), slot, bytes,
+				   signal || wr_slot_must_signal(qp, slot));
 	}
 	spin_unlock_bh(&qp->sq_lock);
 	return rc;
@@ -589,6 +594,7 @@ void smc_wr_init_qp(struct smc_qp *qp)
 	INIT_WORK(&qp->upcall_work, qp_upcall_work_fn);
 	smc_tail_init(qp);
 	qp->write_cqe.done = wr_write_done;
+	wr_chain_init(qp);
 }
 
 /**

@@ -154,6 +154,21 @@ struct smc_mr_queue {
 };
 
 /**
+ * struct smc_wr_chain - the requests of one slot, linked for ib_post_send()
+ * @writes: WRITEs
+ * @send: the message
+ * @sge: their gather elements
+ *
+ * What is the same in every chain is set once. Memory of the queue pair and not of the stack, which
+ * hardened kernels clear for each call.
+ */
+struct smc_wr_chain {
+	struct ib_rdma_wr writes[SMC_WR_WRITES_MAX];
+	struct ib_send_wr send;
+	struct ib_sge sge[SMC_WR_WRITES_MAX + 1];
+};
+
+/**
  * struct smc_qp - a queue pair with its PD, CQ, slots and buffers
  * @dev: device
  * @net: namespace of the link group, which outlives the queue pair
@@ -173,6 +188,7 @@ struct smc_mr_queue {
  * @free: free slots for CDC
  * @free_llc: free slots reserved for LLC; the big one is the last
  * @posted: posted slots, in posting order
+ * @chain: what is being posted; under @sq_lock
  * @unsignaled: slots posted since the last signaled one
  * @progress: jiffies when slots last completed
  * @nslots: slots, of both kinds
@@ -224,6 +240,7 @@ struct smc_qp {
 	struct list_head free;
 	struct list_head free_llc;
 	struct list_head posted;
+	struct smc_wr_chain chain;
 	u32 unsignaled;
 	unsigned long progress;
 	u32 nslots;
