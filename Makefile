@@ -16,7 +16,7 @@ endif
 KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
 
 .PHONY: all modules clean install help load unload demo check check-static check-unit \
-	check-layers coverage check-vm check-debug check-long check-programs vm bench bench-failover fuzz tools
+	check-layers coverage check-vm check-debug check-long check-programs vm bench profile bench-failover fuzz tools
 
 all: modules
 
@@ -84,6 +84,10 @@ coverage:
 ## bench: TCP, in-tree SMC, ours and raw verbs on two virtual hosts; BED=uml: in UML; BED=insn: instructions
 bench:
 	@$(TOP)/scripts/bench.sh $(if $(BED),--bed $(BED))
+
+## profile: the functions that a row of the bench spends its instructions in: ROW=pingpong_1
+profile:
+	@BENCH_ROWS=$(or $(ROW),pingpong_1) $(TOP)/scripts/bench.sh --bed insn --profile --without tcp
 
 ## bench-failover: how long connections stand still when a link is lost
 bench-failover:

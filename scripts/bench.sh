@@ -4,7 +4,7 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
+# Usage: bench.sh [--profile] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
 #                     figures do not depend on the load of the machine. Without raw
@@ -12,6 +12,8 @@
 #                     the CPU's clock, and with an MTU of 1500, as TCP there panics with 9000
 #   --ours DIR        the modules are there, build none
 #   --before DIR      insn: another build of the module, measured in the same run
+#   --profile         insn: in which functions the instructions are, and who calls these; with
+#                     --before for both builds. BENCH_FUNCTIONS=N: how many functions
 #   --without LABEL   leave out tcp, intree, ours or raw
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
@@ -27,6 +29,7 @@ mtu=9000
 rounds=${BENCH_ROUNDS:-5}
 ours=
 before=
+profile=
 labels=' tcp intree ours raw '
 
 die()
@@ -37,6 +40,11 @@ die()
 
 while [ $# -gt 0 ]; do
 	case $1 in
+	--profile)
+		profile=y
+		shift
+		continue
+		;;
 	--kernel)	kernel=${2-} ;;
 	--ours)		ours=${2-} ;;
 	--before)	before=${2-} ;;
@@ -89,21 +97,34 @@ if [ -n "$before" ]; then
 	[ "$bed" = insn ] || die "--before needs --bed insn"
 	mkdir "$stage/before"
 	cp "$before/smc.ko" "$before/smc_diag.ko" "$stage/before/"
-	labels="${labels}before "
+	# profile.py compares the last one with the one before
+	labels="${labels%ours *}before ours "
 fi
+[ -z "$profile" ] || [ "$bed" = insn ] || die "--profile needs --bed insn"
 # They are loaded again and again: without what only a debugger needs.
 find "$stage" -name '*.ko' -exec strip --strip-debug {} +
 
 out=$cache/out/bench
 rc=0
+if [ -n "$profile" ]; then
+	make -s -C "$top/selftests" bench/insn_plugin.so
+	set -- --qemu "-plugin $top/selftests/bench/insn_plugin.so,out=$stage/counts" --env PROFILE=y
+else
+	set --
+fi
 if [ "$bed" = insn ]; then
 	"$vm/vm.py" --name bench --bed insn --kernel "$kernel" --module intree --mtu "$mtu" --mem 1024 \
 		--script "$vm/cases/insn.sh" --add "$stage" --add "$top/tools/smcctl" \
 		--add "$top/selftests/smc_traffic" \
 		--add "$top/selftests/bench/smc_bench" --add "$top/selftests/bench/smc_knock" \
 		--env "LABELS=$labels" --env "ROWS=${BENCH_ROWS:-}" --env "MS=${BENCH_MS:-200}" \
-		--timeout 1200 --out "$out" || die "the run failed, the host's log is in $out"
+		--timeout 1200 --out "$out" "$@" ||
+		die "the run failed, the host's log is in $out"
 	echo
+	if [ -n "$profile" ]; then
+		exec "$top/selftests/bench/profile.py" "$stage/counts" "$out/h1.log" \
+			"${BENCH_FUNCTIONS:-40}"
+	fi
 	"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp \
 		${before:+--ratio ours/before} --min-runs 1 --json "$top/build/bench.json" "$out/h1.log"
 	cat <<END

@@ -78,10 +78,45 @@ struct row {
 	bool higher;
 };
 
+static double measured_units;	/* of the last cost */
+
 /* The cost of @units that took @nsec, in thousands of instructions. */
 static double cost_of(u64 nsec, double units)
 {
+	measured_units = units;
 	return nsec / 1000.0 / units;
+}
+
+/*
+ * What is measured lies between two instructions that do nothing, but that the plugin of an
+ * emulator sees (insn_plugin.c).
+ */
+static void mark_begin(void)
+{
+#ifdef __x86_64__
+	asm volatile("nopl 0x3c5c0001(%rax,%rax,1)");
+#endif
+}
+
+static void mark_end(void)
+{
+#ifdef __x86_64__
+	asm volatile("nopl 0x3c5c0002(%rax,%rax,1)");
+#endif
+}
+
+static u64 measure_begin(void)
+{
+	mark_begin();
+	return tl_now_ns();
+}
+
+static u64 measure_end(u64 begin)
+{
+	u64 nsec = tl_now_ns() - begin;
+
+	mark_end();
+	return nsec;
 }
 
 /*
@@ -131,7 +166,9 @@ static int run_stream(const struct row *row, double *value, struct trf_outcome *
 		bytes -= bytes % row->size;
 		if (bytes < row->size)
 			bytes = row->size;
+		mark_begin();
 		err = run_one_stream(fd, row->size, bytes, out);
+		mark_end();
 	}
 	if (!err)
 		*value = opt.insn ? cost_of(out->nsec, (double)bytes / COST_UNIT)
@@ -189,8 +226,11 @@ static int run_pingpong(const struct row *row, double *value, struct trf_outcome
 		send_at_once(fd);
 	if (!err)
 		err = run_one_pingpong(fd, row->size, 20, NULL, out);
-	if (!err)
+	if (!err) {
+		mark_begin();
 		err = run_one_pingpong(fd, row->size, opt.count, rtt, out);
+		mark_end();
+	}
 	if (!err && opt.insn) {
 		*value = cost_of(sum_u64(rtt, opt.count), opt.count);
 	} else if (!err) {
@@ -244,7 +284,7 @@ static int run_parallel(const struct row *row, double *value, struct trf_outcome
 		if (!err)
 			err = run_one_pingpong(workers[n].fd, row->size, 1, NULL, out);
 	}
-	t0 = tl_now_ns();
+	t0 = measure_begin();
 	for (; started < row->conns && !err; started++)
 		err = -pthread_create(&workers[started].thread, NULL, worker_main,
 				      &workers[started]);
@@ -255,8 +295,9 @@ static int run_parallel(const struct row *row, double *value, struct trf_outcome
 			*out = workers[i].out;
 		}
 	}
-	*value = opt.insn ? cost_of(tl_now_ns() - t0, (double)row->conns * opt.count)
-			  : (double)row->conns * opt.count * TL_NSEC_PER_SEC / (tl_now_ns() - t0);
+	t0 = measure_end(t0);
+	*value = opt.insn ? cost_of(t0, (double)row->conns * opt.count)
+			  : (double)row->conns * opt.count * TL_NSEC_PER_SEC / t0;
 	while (n--)
 		if (workers[n].fd >= 0)
 			close(workers[n].fd);
@@ -267,7 +308,7 @@ static int run_parallel(const struct row *row, double *value, struct trf_outcome
 static int run_connect_rate(const struct row *row, double *value, struct trf_outcome *out)
 {
 	unsigned int count = opt.count > 4 ? opt.count / 4 : 1;
-	u64 t0 = tl_now_ns();
+	u64 t0 = measure_begin();
 	int err = 0, fd = -1;
 
 	for (unsigned int i = 0; !err && i < count; i++) {
@@ -276,8 +317,8 @@ static int run_connect_rate(const struct row *row, double *value, struct trf_out
 		fd = trf_client_connect(&opt.client, out);
 		err = fd < 0 ? fd : run_one_pingpong(fd, row->size, 1, NULL, out);
 	}
-	*value = opt.insn ? cost_of(tl_now_ns() - t0, count)
-			  : (double)count * TL_NSEC_PER_SEC / (tl_now_ns() - t0);
+	t0 = measure_end(t0);
+	*value = opt.insn ? cost_of(t0, count) : (double)count * TL_NSEC_PER_SEC / t0;
 	if (!err)
 		err = check_conn_mode(fd, out);
 	if (fd >= 0)
@@ -288,12 +329,12 @@ static int run_connect_rate(const struct row *row, double *value, struct trf_out
 /* Measures connect() alone. Valid only while no link group to the server exists. */
 static int run_first_contact(const struct row *row, double *value, struct trf_outcome *out)
 {
-	u64 t0 = tl_now_ns();
+	u64 t0 = measure_begin();
 	int fd = trf_client_connect(&opt.client, out);
 	int err = fd < 0 ? fd : 0;
 
-	*value = opt.insn ? cost_of(tl_now_ns() - t0, 1)
-			  : (double)(tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
+	t0 = measure_end(t0);
+	*value = opt.insn ? cost_of(t0, 1) : (double)t0 / TL_NSEC_PER_MSEC;
 	if (!err)
 		err = check_conn_mode(fd, out);
 	if (!err)
@@ -345,6 +386,8 @@ static int measure_row(const struct row *row)
 	       tl_mode_name(out.local.mode));
 	printf("\"value\": %.3f, \"unit\": \"%s\", ", value,
 	       opt.insn ? "kinsn" : row->unit);
+	if (opt.insn)
+		printf("\"units\": %.3f, ", measured_units);
 	printf("\"better\": \"%s\", \"run\": %u}\n",
 	       row->higher && !opt.insn ? "higher" : "lower", run_nr);
 	fflush(stdout);

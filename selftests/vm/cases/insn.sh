@@ -10,6 +10,7 @@
 #            the module
 #   ROWS     rows of smc_bench, comma separated; default: all
 #   MS, COUNT   see smc_bench
+#   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
 
 : "${LABELS:=tcp intree ours}" "${ROWS:=}" "${MS:=100}" "${COUNT:=1000}"
 
@@ -37,6 +38,19 @@ setup()
 	wait "$server" 2> /dev/null || :
 }
 
+# print_symbols LABEL: functions, those of the kernel itself once
+print_symbols()
+{
+	echo "symbols of $1"
+	if [ -e /tmp/symbols ]; then
+		grep -i ' [tw] .*\[' /proc/kallsyms
+	else
+		grep -i ' [tw] ' /proc/kallsyms
+		: > /tmp/symbols
+	fi
+	echo "end of symbols"
+}
+
 measure()
 {
 	case $1 in
@@ -54,6 +68,7 @@ measure()
 	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
 		--label "$1" --ms "$MS" --count "$COUNT" ${ROWS:+--rows "$ROWS"} ||
 		fail "$1: smc_bench ended with $?"
+	[ -z "${PROFILE:-}" ] || print_symbols "$1"
 	kill "$server"
 	wait "$server"
 	[ "$1" = tcp ] || unload_smc 2> /dev/null || fail "the module of $1 cannot be removed"
