@@ -157,14 +157,14 @@ static struct stats_net *stats_of_net(struct net *net)
 /* @offset: offset of the counter in struct stats_cpu. Any context. */
 static void stats_add_at(struct net *net, size_t offset, u64 n)
 {
-	struct stats_cpu *cpu;
+	struct stats_cpu __percpu *stats = stats_of_net(net)->cpu;
+	struct stats_cpu *cpu = get_cpu_ptr(stats);
 	unsigned long flags;
 
-	cpu = get_cpu_ptr(stats_of_net(net)->cpu);
 	flags = u64_stats_update_begin_irqsave(&cpu->sync);
 	u64_stats_add((u64_stats_t *)((char *)cpu + offset), n);
 	u64_stats_update_end_irqrestore(&cpu->sync, flags);
-	put_cpu_ptr(stats_of_net(net)->cpu);
+	put_cpu_ptr(stats);
 }
 
 static u64 stats_sum_at(struct net *net, size_t offset)
