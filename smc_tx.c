@@ -570,17 +570,26 @@ static noinline bool tx_post_gathered(struct smc_conn *conn, struct smc_wr_slot 
 	return tx_post(conn, slot, &chain, tx_gather_writes(conn, piece, n, &chain));
 }
 
-/* data path 3: one slot, one chain, one post. Returns false to stop pushing. */
-static bool tx_push_one(struct smc_conn *conn, bool more)
+/* Return whether queued bytes may be posted now. */
+static bool tx_write_due(const struct smc_conn *conn, bool more)
+{
+	return !(conn->tx.state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) &&
+	       tx_data_ready(conn, more);
+}
+
+/*
+ * data path 3: one slot, one chain, one post. Returns false to stop pushing. Not inlined: most
+ * pushes find nothing to do, and need not clear its stack.
+ */
+static noinline bool tx_push_one(struct smc_conn *conn, bool more)
 {
 	struct smc_wr_write write[SMC_PLAN_PIECES];
 	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	struct tx_chain chain = { .write = write };
-	struct smc_conn_tx *tx = &conn->tx;
 	struct smc_wr_slot *slot;
 	int n = 0;
 
-	if (!(tx->state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) && tx_data_ready(conn, more))
+	if (tx_write_due(conn, more))
 		n = tx_plan_writes(conn, piece);
 	if (!n && !tx_cdc_due(conn))
 		return false;
@@ -656,7 +665,8 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 	if (conn->tx.move.state == SMC_MOVE_ASK)
 		tx_ask_move(conn);
 	/* during an orderly move nothing else is sent */
-	while (conn->tx.move.state == SMC_MOVE_IDLE && tx_push_one(conn, more))
+	while (conn->tx.move.state == SMC_MOVE_IDLE &&
+	       (tx_write_due(conn, more) || tx_cdc_due(conn)) && tx_push_one(conn, more))
 		;
 }
 
