@@ -25,7 +25,7 @@ die()
 # Programs copied from this machine. busybox has applets with the same name as
 # some of them; lib.sh makes scripts use these programs.
 tools="ip tc ss rdma nft bridge nstat ethtool strace ibv_devinfo ibv_rc_pingpong
-	ib_write_bw ib_write_lat ib_send_lat modprobe depmod"
+	ib_write_bw ib_write_lat ib_send_lat modprobe depmod flock"
 
 # Programs that are copied only if they are installed.
 optional_tools="ib_read_lat"

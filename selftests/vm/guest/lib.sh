@@ -251,9 +251,14 @@ add_rxe()
 		/usr/sbin/rdma link add "rxe$1" type rxe netdev "$2"
 		return
 	fi
-	/usr/sbin/rdma link add "h${HOST}rxe$1" type rxe netdev "$2" &&
-		nsenter -t 1 -n /usr/sbin/rdma dev set "h${HOST}rxe$1" netns "h$HOST" &&
-		/usr/sbin/rdma dev set "h${HOST}rxe$1" name "rxe$1"
+	# One host at a time: the kernel lists devices by their position, one for each message, so
+	# a look-up skips a device if an earlier one leaves the namespace meanwhile.
+	(
+		flock 9 &&
+			/usr/sbin/rdma link add "h${HOST}rxe$1" type rxe netdev "$2" &&
+			nsenter -t 1 -n /usr/sbin/rdma dev set "h${HOST}rxe$1" netns "h$HOST"
+	) 9> /shared/rdma.lock || return 1
+	/usr/sbin/rdma dev set "h${HOST}rxe$1" name "rxe$1"
 }
 
 port_active()
