@@ -54,6 +54,7 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
+#include <smc/base/host.h>
 #include <smc/base/log.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
@@ -97,6 +98,7 @@ static bool lgr_mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 	if (cmpxchg(&lgr->reason, SMC_LINK_OK, reason) != SMC_LINK_OK)
 		return false;
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_DEAD, reason);
+	smc_host_end_lgr(lgr->host);
 	/* Pairs with the reads under the lock of lgr->conns and under lgr->mutex. */
 	smp_store_release(&lgr->dead, true);
 	return true;
@@ -143,21 +145,59 @@ void smc_lgr_idle_arm(struct smc_lgr *lgr)
 		smc_lgr_idle_cancel(lgr);
 }
 
-static void lgr_idle_work_fn(struct work_struct *work)
+/* Terminate a group if it has no connection. Return true if so. */
+static bool lgr_end_idle(struct smc_lgr *lgr)
 {
-	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, idle_work);
 	bool first = false;
 
 	/* Places are reserved under the registry lock, so none is added during this check. */
-	mutex_lock(&smc_registry.lock);
+	lockdep_assert_held(&smc_registry.lock);
 	xa_lock_bh(&lgr->conns);
 	if (!lgr->nconns && !lgr->reserved)
 		first = lgr_mark_dead(lgr, lgr->phase_out_reason ?: SMC_LINK_IDLE);
 	xa_unlock_bh(&lgr->conns);
-	mutex_unlock(&smc_registry.lock);
 	if (first)
 		lgr_queue_work(lgr, &lgr->term_work);
+	return first;
+}
+
+static void lgr_idle_work_fn(struct work_struct *work)
+{
+	struct smc_lgr *lgr = container_of(to_delayed_work(work), struct smc_lgr, idle_work);
+
+	mutex_lock(&smc_registry.lock);
+	lgr_end_idle(lgr);
+	mutex_unlock(&smc_registry.lock);
 	smc_lgr_put(lgr);
+}
+
+/**
+ * smc_lgr_evict_idle() - terminate the oldest group of a host that has no connection
+ * @host: peer host that is at a limit
+ *
+ * Process context.
+ *
+ * Return: true if there was one.
+ */
+bool smc_lgr_evict_idle(const struct smc_host *host)
+{
+	struct smc_lgr *lgr;
+	bool found = false;
+
+	mutex_lock(&smc_registry.lock);
+	list_for_each_entry_reverse(lgr, &smc_registry.groups, entry) {
+		if (lgr->host != host || !lgr->ready || smc_lgr_is_dead(lgr) ||
+		    !kref_get_unless_zero(&lgr->ref))
+			continue;
+		found = lgr_end_idle(lgr);
+		if (found)
+			smc_stats_inc(lgr->net, SMC_STAT_LGR_EVICTED);
+		smc_lgr_put(lgr);
+		if (found)
+			break;
+	}
+	mutex_unlock(&smc_registry.lock);
+	return found;
 }
 
 /* ---- events of links ---- */
@@ -587,6 +627,13 @@ static void lgr_free(struct smc_lgr *lgr)
 	kfree(lgr);
 }
 
+/* The group holds nothing any more that is charged to its host. */
+static void lgr_leave_host(struct smc_lgr *lgr)
+{
+	smc_host_del_lgr(lgr->host);
+	smc_host_put(lgr->host);
+}
+
 static void lgr_free_work_fn(struct work_struct *work)
 {
 	struct smc_lgr *lgr = container_of(work, struct smc_lgr, free_work);
@@ -594,6 +641,7 @@ static void lgr_free_work_fn(struct work_struct *work)
 	lgr_ctl_events->released(lgr);
 	lgr_conn_events->released(lgr);
 	smc_pool_destroy(&lgr->pool);
+	lgr_leave_host(lgr);
 	/* Last: smc_lgr_net_exit() waits until no group is listed. */
 	mutex_lock(&smc_registry.lock);
 	list_del(&lgr->entry);
@@ -673,6 +721,20 @@ static void lgr_term_work_fn(struct work_struct *work)
 	smc_lgr_put(lgr);	/* of this work */
 }
 
+/*
+ * Count the group for its host. If the host has too many, the oldest one without a connection ends.
+ * Return false if there is none.
+ */
+static bool lgr_join_host(struct smc_lgr *lgr)
+{
+	if (smc_host_add_lgr(lgr->host))
+		return true;
+	if (smc_lgr_evict_idle(lgr->host) && smc_host_add_lgr(lgr->host))
+		return true;
+	smc_stats_inc(lgr->host->key.net, SMC_STAT_LGR_LIMITED);
+	return false;
+}
+
 /**
  * smc_lgr_alloc() - allocate a group for a first contact
  * @net: namespace
@@ -682,24 +744,33 @@ static void lgr_term_work_fn(struct work_struct *work)
  * Only the caller knows the group. It sets up the LLC state (smc_llc_create()) and then calls
  * smc_lgr_begin(), or smc_lgr_discard() if one of both fails. Process context.
  *
- * Return: the group, or NULL.
+ * Return: the group. ERR_PTR: -ENOMEM; -EMLINK: the host of the peer has too many groups, none of
+ * them idle (net.smc.smcr_max_host_groups).
  */
 struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer)
 {
 	struct smc_lgr *lgr;
+	int rc = -ENOMEM;
 
 	lgr = smc_fault_null(LGR, kzalloc(sizeof(*lgr), GFP_KERNEL));
 	if (!lgr)
-		return NULL;
+		return ERR_PTR(rc);
+	lgr->host = smc_host_get(net, &peer->tcp_addr);
+	if (!lgr->host)
+		goto free_lgr;
 	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_LGR_RTOKENS,
 							    sizeof(*lgr->rtokens), GFP_KERNEL));
 	if (!lgr->rtokens)
-		goto free_lgr;
+		goto put_host;
 	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
 	/* not WQ_MEM_RECLAIM: a thread per group, and freeing memory never waits for a group */
 	lgr->wq = smc_fault_null(LGR_WQ, alloc_workqueue("smc_lgr_%08x", WQ_UNBOUND, 0, lgr->id));
 	if (!lgr->wq)
 		goto free_rtokens;
+	if (!lgr_join_host(lgr)) {
+		rc = -EMLINK;
+		goto destroy_wq;
+	}
 	kref_init(&lgr->ref);
 	INIT_LIST_HEAD(&lgr->entry);
 	lgr->net = net;
@@ -713,7 +784,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	xa_init_flags(&lgr->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	spin_lock_init(&lgr->rtoken_lock);
 	smc_claim_init_list(&lgr->rmbe_claims);
-	smc_pool_init(&lgr->pool, net);
+	smc_pool_init(&lgr->pool, lgr->host);
 	INIT_DELAYED_WORK(&lgr->idle_work, lgr_idle_work_fn);
 	INIT_WORK(&lgr->term_work, lgr_term_work_fn);
 	INIT_WORK(&lgr->failover_work, lgr_failover_work_fn);
@@ -721,11 +792,15 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	INIT_WORK(&lgr->free_work, lgr_free_work_fn);
 	return lgr;
 
+destroy_wq:
+	destroy_workqueue(lgr->wq);
 free_rtokens:
 	kvfree(lgr->rtokens);
+put_host:
+	smc_host_put(lgr->host);
 free_lgr:
 	kfree(lgr);
-	return NULL;
+	return ERR_PTR(rc);
 }
 
 /**
@@ -737,6 +812,9 @@ free_lgr:
 void smc_lgr_discard(struct smc_lgr *lgr)
 {
 	lgr_ctl_events->released(lgr);
+	if (!smc_lgr_is_dead(lgr))
+		smc_host_end_lgr(lgr->host);
+	lgr_leave_host(lgr);
 	lgr_free(lgr);
 }
 

@@ -562,6 +562,7 @@ int smc_llc_create(struct smc_lgr *lgr)
 	llc->lgr = lgr;
 	spin_lock_init(&llc->lock);
 	llc->running = SMC_LLC_X_IDLE;
+	llc->suspect_checked = jiffies;
 	INIT_LIST_HEAD(&llc->queue);
 	INIT_LIST_HEAD(&llc->deferred);
 	INIT_LIST_HEAD(&llc->add.inbox);

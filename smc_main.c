@@ -38,6 +38,7 @@
 #include <net/genetlink.h>
 #include <smc/base/events.h>
 #include <smc/base/fault.h>
+#include <smc/base/host.h>
 #include <smc/base/log.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
@@ -97,6 +98,7 @@ static const struct main_subsystem main_subsystems[] = {
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
 	{ "handshake limits", smc_admission_init, smc_admission_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },
+	{ "hosts", smc_host_init, smc_host_exit },
 	{ "orphans", smc_orphan_init, smc_orphan_exit },
 	{ "zero copy", smc_zerocopy_init, smc_zerocopy_exit },
 	{ "connections", smc_conn_init, smc_conn_exit },

@@ -220,6 +220,7 @@ static int __net_init settings_net_init(struct net *net)
 	sn->max_links = SMC_CLC_LINKS_MAX;
 	sn->max_conns = SMC_CLC_CONNS_MAX;
 	sn->send_hostname = 1;
+	sn->host_groups = SMC_SETTINGS_HOST_GROUPS;
 	sn->hs_max = SMC_SETTINGS_HS_MAX;
 	sn->idle_server = 600;
 	sn->idle_client = 610;

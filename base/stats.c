@@ -103,6 +103,8 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_LINK_DEL]		= "link_del",
 	[SMC_STAT_LINK_REJECT]		= "link_reject",
 	[SMC_STAT_LGR_TERM]		= "lgr_term",
+	[SMC_STAT_LGR_LIMITED]		= "lgr_limited",
+	[SMC_STAT_LGR_EVICTED]		= "lgr_evicted",
 	[SMC_STAT_LINK_LEFT]		= "link_left",
 	[SMC_STAT_FENCE_LATE]		= "fence_late",
 	[SMC_STAT_CONN_MOVE]		= "conn_move",
@@ -147,6 +149,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_EVENT_SUPPRESSED]		= "event_untold",
 	[SMC_STAT_RMB_BYTES]		= "rmb_bytes",
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
+	[SMC_STAT_MEM_LIMITED]		= "mem_limited",
 };
 
 static struct stats_net *stats_of_net(struct net *net)

@@ -4,6 +4,7 @@
 #include <linux/sysctl.h>
 #include <net/net_namespace.h>
 #include <smc/base/fault.h>
+#include <smc/base/host.h>
 #include <smc/base/settings.h>
 #include <smc/base/sysctl.h>
 #include <smc/proto/clc_msg.h>
@@ -28,7 +29,10 @@ static int hs_max_max = SMC_SETTINGS_HS_TOTAL;
 
 #define SMC_SETTINGS_DATA(member)	((void *)offsetof(struct smc_settings, member))
 
-/* .data holds offsets into struct smc_settings; each namespace gets a copy with addresses. */
+/*
+ * .data holds offsets into struct smc_settings; each namespace gets a copy with addresses. One
+ * value is the machine's: other namespaces than the initial one can only read it.
+ */
 static const struct ctl_table sysctl_template[] = {
 	{
 		.procname = "enabled",
@@ -160,6 +164,24 @@ static const struct ctl_table sysctl_template[] = {
 		.mode = 0644,
 		.proc_handler = proc_douintvec,
 	}, {
+		.procname = "smcr_max_host_kb",
+		.data = SMC_SETTINGS_DATA(host_mem),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
+		.procname = "smcr_max_host_groups",
+		.data = SMC_SETTINGS_DATA(host_groups),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
+		.procname = "smcr_max_mem_kb",
+		.data = &smc_host_mem_max,
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
 		.procname = "smcr_link_policy",
 		.data = SMC_SETTINGS_DATA(link_policy),
 		.maxlen = sizeof(u8),
@@ -216,8 +238,12 @@ static int __net_init sysctl_net_init(struct net *net)
 	if (!table)
 		return -ENOMEM;
 	memcpy(table, sysctl_template, sizeof(sysctl_template));
-	for (i = 0; i < SYSCTL_ENTRIES; i++)
-		table[i].data = (u8 *)sn + (uintptr_t)sysctl_template[i].data;
+	for (i = 0; i < SYSCTL_ENTRIES; i++) {
+		if (table[i].data != &smc_host_mem_max)
+			table[i].data = (u8 *)sn + (uintptr_t)sysctl_template[i].data;
+		else if (!net_eq(net, &init_net))
+			table[i].mode = 0444;
+	}
 	sn->sysctl_table = table;
 	sn->sysctl = smc_fault_null(SYSCTL_NET,
 				    smc_compat_register_net_sysctl(net, "net/smc", table,

@@ -15,10 +15,10 @@
 #include <linux/random.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
-#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
+#include <smc/base/host.h>
 #include <smc/base/settings.h>
 #include <smc/handshake/admission.h>
 
@@ -69,17 +69,14 @@ static atomic_t admission_total[2];
  * smc_admission_host() - return the ID of a peer host
  * @peer: its address, IPv4 as v4-mapped
  *
- * A host is an IPv4 address or an IPv6 /64. Any context.
+ * See smc_host_addr() for what a host is. Any context.
  *
  * Return: keyed hash of the host.
  */
 u64 smc_admission_host(const struct in6_addr *peer)
 {
-	/* a host with one IPv6 address can use all 2^64 addresses of its /64 */
-	size_t len = ipv6_addr_v4mapped(peer) ? sizeof(*peer) : sizeof(*peer) / 2;
-	struct in6_addr host __aligned(SIPHASH_ALIGNMENT) = {};
+	struct in6_addr host __aligned(SIPHASH_ALIGNMENT) = smc_host_addr(peer);
 
-	memcpy(&host, peer, len);
 	return siphash(&host, sizeof(host), &admission_host_key);
 }
 

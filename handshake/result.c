@@ -124,6 +124,12 @@ u32 smc_hs_errno_reason(int err, u32 otherwise)
 		return SMC_CLC_DECL_MEM;
 	case -EDQUOT:
 		return SMC_CLC_DECL_RMB_LIMIT;
+	case -ENOBUFS:
+		return SMC_CLC_DECL_MEM_LIMIT;
+	case -EUSERS:
+		return SMC_CLC_DECL_HOST_MEM;
+	case -EMLINK:
+		return SMC_CLC_DECL_HOST_GROUPS;
 	default:
 		return otherwise;
 	}

@@ -319,15 +319,15 @@ static int hs_begin_group(struct smc_hs_ctx *ctx, struct smc_lgr *lgr)
  *
  * @ctx holds a reference on the group and on the link afterwards, and a reserved place.
  *
- * Return: 0 or -errno.
+ * Return: 0 or -errno; -EMLINK: the host of the peer has too many groups.
  */
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 {
 	struct smc_lgr *lgr = smc_lgr_alloc(ctx->net, role, &ctx->peer);
 	int rc;
 
-	if (!lgr)
-		return -ENOMEM;
+	if (IS_ERR(lgr))
+		return PTR_ERR(lgr);
 	rc = hs_begin_group(ctx, lgr);
 	if (rc) {
 		smc_lgr_discard(lgr);
@@ -351,7 +351,10 @@ int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
  *
  * Process context, may wait for memory. @ctx holds a reference on the connection afterwards.
  *
- * Return: 0 or -errno; -ENOSPC: the group cannot have more RMBs.
+ * At a limit of memory, an idle group of the peer host ends, if there is one.
+ *
+ * Return: 0 or -errno; -ENOSPC: the group cannot have more RMBs; -EDQUOT, -EUSERS, -ENOBUFS: a
+ * limit of memory.
  */
 int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 {
@@ -359,6 +362,8 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 
 	conn = smc_conn_create(ctx->lgr, ctx->link, ctx->hs->sndbuf, ctx->hs->rcvbuf, !ctx->first,
 			       &ctx->hs->cancelled);
+	if (conn == ERR_PTR(-EUSERS) || conn == ERR_PTR(-ENOBUFS))
+		smc_lgr_evict_idle(ctx->lgr->host);	/* its memory serves the next connection */
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	ctx->reserved = false;	/* used up */

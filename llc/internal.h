@@ -231,8 +231,8 @@ struct llc_test_answer {
 /**
  * struct smc_llc - LLC state of a group
  * @lgr: group; outlives this structure
- * @lock: guards the members up to and including @cap, unless stated otherwise, @test_answers and
- *	@suspect; leaf, BH off
+ * @lock: guards the members up to and including @cap, unless stated otherwise, @test_answers,
+ *	@suspect and @suspect_checked; leaf, BH off
  * @dead: the group is terminated
  * @running: exchange that has the turn
  * @queue: messages to process
@@ -247,7 +247,8 @@ struct llc_test_answer {
  * @cont: CONFIRM RKEY that is continued; used by @work only
  * @probes: per slot; used by @test_work only
  * @test_answers: per slot
- * @suspect: the peer may be gone: @test_work sends TEST LINK at once
+ * @suspect: the peer may be gone: @test_work, which is due soon, sends TEST LINK
+ * @suspect_checked: when it did so last, in jiffies
  * @withdraw_mute: DELETE RKEY was not answered: send no other; used by @withdraw_work only
  * @wait: woken when the turn changes, a response arrives or the group dies
  * @work: processes @queue
@@ -275,6 +276,7 @@ struct smc_llc {
 	struct llc_probe probes[SMC_LGR_LINKS];
 	struct llc_test_answer test_answers[SMC_LGR_LINKS];
 	bool suspect;
+	unsigned long suspect_checked;
 	bool withdraw_mute;
 	wait_queue_head_t wait;
 	struct work_struct work;

@@ -132,9 +132,11 @@ void smc_test_link_work(struct work_struct *work)
 		silence = smc_settings_jiffies(secs);
 	next = min(silence, 30UL * HZ);
 	spin_lock_bh(&llc->lock);
-	if (llc->suspect)
+	if (llc->suspect) {
 		silence = 0;
-	llc->suspect = false;
+		llc->suspect = false;
+		llc->suspect_checked = jiffies;
+	}
 	spin_unlock_bh(&llc->lock);
 	smc_lgr_for_each_link(llc->lgr, link) {
 		if (!smc_link_usable(link))

@@ -19,6 +19,7 @@
 #include <smc/llc/llc.h>
 #include "internal.h"
 
+#define SUSPECT_GAP	(1 * HZ)	/* between two checks of a suspected peer */
 #define WITHDRAW_OFF	(30 * HZ)	/* check whether giving regions back was enabled */
 
 /**
@@ -66,17 +67,22 @@ void smc_llc_timer_link_up(struct smc_llc *llc)
 }
 
 /**
- * smc_llc_timer_peer_suspected() - the peer may be gone: send TEST LINK now
+ * smc_llc_timer_peer_suspected() - the peer may be gone: send TEST LINK soon
  * @llc: LLC state
  *
- * Any context.
+ * At once, but not more often than once in SUSPECT_GAP: any host can make us suspect any other one,
+ * as often as it likes. Any context.
  */
 void smc_llc_timer_peer_suspected(struct smc_llc *llc)
 {
+	unsigned long due;
+
 	spin_lock_bh(&llc->lock);
-	if (!llc->dead) {
+	if (!llc->dead && !llc->suspect) {
+		due = llc->suspect_checked + SUSPECT_GAP;
 		llc->suspect = true;
-		mod_delayed_work(llc->lgr->wq, &llc->test_work, 0);
+		mod_delayed_work(llc->lgr->wq, &llc->test_work,
+				 time_before(jiffies, due) ? due - jiffies : 0);
 	}
 	spin_unlock_bh(&llc->lock);
 }

@@ -915,6 +915,12 @@ const char *smc_clc_reason_str(u32 reason)
 		return "out of memory";
 	case SMC_CLC_DECL_RMB_LIMIT:
 		return "the limit of memory for RMBs is reached";
+	case SMC_CLC_DECL_MEM_LIMIT:
+		return "the limit of memory for all connections is reached";
+	case SMC_CLC_DECL_HOST_MEM:
+		return "the connections with this host have their share of memory";
+	case SMC_CLC_DECL_HOST_GROUPS:
+		return "this host has too many link groups";
 	case SMC_CLC_DECL_HS_LIMIT:
 		return "too many handshakes at once";
 	case SMC_CLC_DECL_TIMEOUT_CL:

@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <smc/base/fault.h>
+#include <smc/base/host.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/rdma/region.h>
@@ -38,13 +39,16 @@
 /**
  * smc_pool_init() - Initialise an empty pool
  * @pool: pool
- * @net: namespace whose settings apply; outlives the pool
+ * @host: the peer host, to which the memory is charged; the settings of its namespace apply;
+ *	outlives the pool
  */
-void smc_pool_init(struct smc_pool *pool, struct net *net)
+void smc_pool_init(struct smc_pool *pool, struct smc_host *host)
 {
+	struct net *net = host->key.net;
 	int kind;
 
 	memset(pool, 0, sizeof(*pool));
+	pool->host = host;
 	pool->net = net;
 	pool->buf_type = READ_ONCE(smc_settings_get(net)->region_type);
 	mutex_init(&pool->mutex);
@@ -101,15 +105,13 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	return 32;	/* replaces elements in quarantine */
 }
 
-/* Charge an RMB to the limit of the namespace; true for other kinds. */
-static bool pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u64 bytes)
+/* Charge an RMB to the limit of RMBs of the namespace. */
+static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 {
 	struct smc_settings *sn = smc_settings_get(pool->net);
 	u64 max = (u64)READ_ONCE(sn->rmb_max) << 10;
 	s64 used = atomic64_read(&sn->rmb_bytes);
 
-	if (kind != SMC_REGION_RMB)
-		return true;
 	do {
 		if (max && used + bytes > max)
 			return false;
@@ -118,8 +120,25 @@ static bool pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u64 by
 	return true;
 }
 
+/*
+ * Charge a region to all limits that apply. A region of several elements leaves as much as it
+ * takes: near a limit regions become small, and the second kind of region gets something, too.
+ * Return 0, -EDQUOT, or an error of smc_host_charge().
+ */
+static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size)
+{
+	u64 bytes = (u64)nelem * size;
+	int rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
+
+	if (rc || kind != SMC_REGION_RMB || pool_charge_rmb(pool, bytes))
+		return rc;
+	smc_host_uncharge(pool->host, bytes);
+	return -EDQUOT;
+}
+
 static void pool_uncharge(struct smc_pool *pool, enum smc_region_kind kind, u64 bytes)
 {
+	smc_host_uncharge(pool->host, bytes);
 	if (kind != SMC_REGION_RMB)
 		return;
 	atomic64_sub(bytes, &smc_settings_get(pool->net)->rmb_bytes);
@@ -157,7 +176,8 @@ static void region_mem_free(void *mem, size_t bytes)
  * so that links that come and go meanwhile map and unmap it. Process context.
  *
  * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
- * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb).
+ * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
+ * (smc_host_charge()).
  */
 struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
 				    u32 size, u32 max_pages)
@@ -184,8 +204,8 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 	}
 	nelem = min(nelem, pool_elems_wanted(pool, kind, size));
 	for (; nelem; nelem /= 2) {
-		rc = -EDQUOT;
-		if (!pool_charge(pool, kind, (u64)nelem * size))
+		rc = pool_charge(pool, kind, nelem, size);
+		if (rc)
 			continue;
 		rc = -ENOMEM;
 		region->vaddr = smc_fault_null(REGION_MEM,
@@ -197,6 +217,8 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 	if (!region->vaddr) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
+		if (rc != -ENOMEM)
+			smc_stats_inc(pool->net, SMC_STAT_MEM_LIMITED);
 		return ERR_PTR(rc);
 	}
 	region->nelem = nelem;

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
+#include <smc/base/host.h>
 #include <smc/base/settings.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
@@ -216,7 +217,7 @@ struct smc_lgr *env_alloc_group(struct kunit *test, enum smc_role role, u32 peer
 	struct smc_peer peer = env_make_peer(peer_no);
 	struct smc_lgr *lgr = smc_lgr_alloc(&init_net, role, &peer);
 
-	KUNIT_ASSERT_NOT_NULL(test, lgr);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, lgr);
 	if (llc_is_fake)
 		env->allocated++;
 	else
@@ -360,6 +361,10 @@ int env_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, env);
 	env->idle_client = settings->idle_client;
 	env->idle_server = settings->idle_server;
+	env->host_groups = settings->host_groups;
+	settings->host_groups = 0;
+	env->mem_max = smc_host_mem_max;
+	smc_host_mem_max = 0;
 	env->fake = fake_ib_create(test);
 	current_env = env;
 	test->priv = env;
@@ -383,6 +388,8 @@ void env_exit(struct kunit *test)
 	}
 	settings->idle_client = env->idle_client;
 	settings->idle_server = env->idle_server;
+	settings->host_groups = env->host_groups;
+	smc_host_mem_max = env->mem_max;
 	/* smc_lgr_net_exit() waits without limit, so stop here if a group is left */
 	KUNIT_ASSERT_TRUE(test, env_wait_count(0));
 	KUNIT_EXPECT_EQ(test, env->allocated, env->releases);

@@ -36,6 +36,8 @@
  * @slots_free: number of slots_free upcalls
  * @idle_client: setting, restored at the end
  * @idle_server: setting, restored at the end
+ * @host_groups: likewise
+ * @mem_max: likewise
  */
 struct lgr_env {
 	struct fake_ib *fake;
@@ -57,6 +59,8 @@ struct lgr_env {
 	u32 slots_free;
 	int idle_client;
 	int idle_server;
+	unsigned int host_groups;
+	unsigned int mem_max;
 };
 
 /**

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
+#include <smc/base/host.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
@@ -501,6 +502,34 @@ static void contact_net(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(lgr), -ENOENT);
 	KUNIT_EXPECT_EQ(test, server->reserved, 1);
 	KUNIT_EXPECT_EQ(test, client->reserved, 1);
+}
+
+/* A host at its limit of groups gets another one if one of them is idle, which then ends. */
+static void registry_host_groups(struct kunit *test)
+{
+	struct smc_settings *settings = smc_settings_get(&init_net);
+	struct smc_peer peer = env_make_peer(1);
+	struct lgr_env *env = test->priv;
+	struct smc_lgr *old, *young, *lgr;
+
+	settings->host_groups = 2;
+	old = env_create_group_up(test, SMC_SERVER, 1);
+	young = env_create_group_up(test, SMC_CLIENT, 1);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_alloc(&init_net, SMC_SERVER, &peer)), -EMLINK);
+	/* idle, but in its first contact */
+	smc_lgr_unreserve_conn(old);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_alloc(&init_net, SMC_SERVER, &peer)), -EMLINK);
+	smc_lgr_set_ready(old);
+	smc_lgr_set_ready(young);
+	smc_lgr_unreserve_conn(young);
+	lgr = smc_lgr_alloc(&init_net, SMC_SERVER, &peer);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, lgr);
+	env->allocated++;
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(old->dead));
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(young->dead));
+	smc_lgr_discard(lgr);
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+	KUNIT_EXPECT_EQ(test, young->host->lgrs, 1);
 }
 
 /* Hosts with a group count, during its first contact if wanted, but not after its end. */
@@ -1498,6 +1527,7 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(contact_same_peer),
 	KUNIT_CASE(contact_no_link),
 	KUNIT_CASE(contact_net),
+	KUNIT_CASE(registry_host_groups),
 	KUNIT_CASE(registry_has_host),
 	KUNIT_CASE(lgr_places),
 	KUNIT_CASE(contact_wait),

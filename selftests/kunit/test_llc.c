@@ -969,6 +969,30 @@ static void llc_test_link_next_link(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* Any host can begin first contacts from the GID of this peer: they cause few TEST LINK. */
+static void llc_test_link_suspected(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct llc_pair p;
+	int i;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	msleep(1100);
+	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	for (i = 0; i < 50; i++) {
+		WRITE_ONCE(p.first->last_rx, jiffies);	/* it was answered */
+		WRITE_ONCE(p.second->last_rx, jiffies);
+		smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
+		msleep(50);
+	}
+	i = llc_link_count_sent(p.first, SMC_LLC_TEST_LINK, false, &msg);
+	KUNIT_EXPECT_GE(test, i, 3);
+	KUNIT_EXPECT_LE(test, i, 4);
+	llc_pair_end(&p);
+}
+
 /*
  * Many peers let two works of their group wait for a send slot each, which may last 10 s: more
  * works than one queue runs at a time. Meanwhile TEST LINK of another peer is answered, and the
@@ -1039,6 +1063,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_test_link_at_once),
 	KUNIT_CASE(llc_test_link_no_slot),
 	KUNIT_CASE(llc_test_link_next_link),
+	KUNIT_CASE_SLOW(llc_test_link_suspected),
 	KUNIT_CASE_SLOW(llc_hostile_groups),
 	{}
 };

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
+#include <smc/base/host.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/rdma/region.h>
@@ -23,11 +24,15 @@
 
 /**
  * struct region_test - state of one test case
+ * @host: what the pool takes is charged to it
+ * @mem_max: setting of the machine, restored at the end
  * @pool: pool under test
  * @fake: device
  * @qps: queue pairs on which regions are mapped; created on demand
  */
 struct region_test {
+	struct smc_host *host;
+	unsigned int mem_max;
 	struct smc_pool pool;
 	struct fake_ib *fake;
 	struct smc_qp *qps[QPS];
@@ -56,7 +61,11 @@ static int region_init(struct kunit *test)
 	struct region_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	smc_pool_init(&t->pool, &init_net);
+	t->host = smc_host_get(&init_net, &in6addr_loopback);
+	KUNIT_ASSERT_NOT_NULL(test, t->host);
+	t->mem_max = smc_host_mem_max;
+	smc_host_mem_max = 0;
+	smc_pool_init(&t->pool, t->host);
 	test->priv = t;
 	return 0;
 }
@@ -91,6 +100,9 @@ static void region_exit(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, smc_stats_get_mem(&init_net, i), 0);
 	smc_settings_get(&init_net)->rmb_max = 0;
 	KUNIT_EXPECT_EQ(test, atomic64_read(&smc_settings_get(&init_net)->rmb_bytes), 0);
+	KUNIT_EXPECT_EQ(test, t->host->bytes, 0);
+	smc_host_put(t->host);
+	smc_host_mem_max = t->mem_max;
 	fake_ib_destroy(test, t->fake);
 }
 
@@ -421,7 +433,7 @@ static void region_types(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type ? type - 1 : before);
 		smc_region_free(region);
 		smc_pool_destroy(&t->pool);
-		smc_pool_init(&t->pool, &init_net);
+		smc_pool_init(&t->pool, t->host);
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type);
 		region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 		KUNIT_EXPECT_EQ(test, is_vmalloc_addr(region->vaddr), type == SMC_REGION_TYPE_VIRT);
@@ -878,6 +890,45 @@ static void region_rmb_limit(struct kunit *test)
 	smc_elem_free(&t->pool, &elem, false);
 }
 
+/* All regions of a host stay below its share, RMBs and send regions together. */
+static void region_host_limit(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_region *rmb, *snd, *more[2];
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
+	int i;
+
+	smc_host_mem_max = 8 * 5 * 16;
+	rmb = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rmb);
+	KUNIT_EXPECT_EQ(test, rmb->nelem, 2);
+	snd = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, snd);
+	KUNIT_EXPECT_EQ(test, snd->nelem, 1);
+	/* what is left is less than twice the smallest region */
+	KUNIT_EXPECT_EQ(test, t->host->bytes, 3 * SZ_16K);
+	for (i = 0; i < 2; i++) {
+		more[i] = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, more[i]);
+		KUNIT_EXPECT_EQ(test, more[i]->nelem, 1);
+	}
+	KUNIT_EXPECT_EQ(test, t->host->bytes, 5 * SZ_16K);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
+	KUNIT_EXPECT_EQ(test, -EUSERS,
+			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited + 1);
+	smc_region_free(rmb);
+	smc_region_free(more[0]);
+	smc_region_free(more[1]);
+	KUNIT_EXPECT_EQ(test, t->host->bytes, SZ_16K);
+	/* the limit of RMBs applies as well; what it refuses is charged to nobody */
+	smc_settings_get(&init_net)->rmb_max = 15;
+	KUNIT_EXPECT_EQ(test, -EDQUOT,
+			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES)));
+	KUNIT_EXPECT_EQ(test, t->host->bytes, SZ_16K);
+	smc_region_free(snd);
+}
+
 static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_round),
 	KUNIT_CASE(region_alloc_refused),
@@ -902,6 +953,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_take_idle),
 	KUNIT_CASE(region_withdraw),
 	KUNIT_CASE(region_rmb_limit),
+	KUNIT_CASE(region_host_limit),
 	KUNIT_CASE(region_sync),
 	{ }
 };

@@ -55,6 +55,12 @@ enum smc_region_type {
 };
 
 /*
+ * Default of net.smc.smcr_max_host_groups. A host needs one group for each VLAN, role, version and
+ * port, and some more while old ones end.
+ */
+#define SMC_SETTINGS_HOST_GROUPS	64
+
+/*
  * Default and maximum of net.smc.hs_max; the maximum is also the limit for one side of all
  * namespaces together.
  */
@@ -83,6 +89,9 @@ enum smc_region_type {
  * @max_conns: connections per group that we offer, 16..255
  * @rmb_max: KiB that all RMBs of the namespace may take, 0: no limit
  * @rmb_bytes: bytes that they take
+ * @host_groups: groups that one peer host may have, 0: no limit (sysctl smcr_max_host_groups)
+ * @host_mem: KiB that the regions of one peer host may take, 0: an eighth of smc_host_mem_max
+ * @mem_bytes: bytes of all regions; under the lock of base/host.c
  * @link_policy: how links are chosen for connections, enum smc_link_policy
  * @balance: move connections to links that are added
  * @enabled: 0 = new connections are TCP, existing ones are not affected (sysctl enabled)
@@ -112,6 +121,9 @@ struct smc_settings {
 	unsigned int max_recv_wr;
 	unsigned int rmb_max;
 	atomic64_t rmb_bytes;
+	unsigned int host_groups;
+	unsigned int host_mem;
+	u64 mem_bytes;
 	u8 max_links;
 	u8 max_conns;
 	u8 link_policy;

@@ -51,6 +51,8 @@ enum smc_stat {
 	SMC_STAT_LINK_DEL,		/* removed by DELETE LINK */
 	SMC_STAT_LINK_REJECT,		/* ADD LINK rejected by either side */
 	SMC_STAT_LGR_TERM,
+	SMC_STAT_LGR_LIMITED,		/* not created: the peer host has too many groups */
+	SMC_STAT_LGR_EVICTED,		/* idle ones ended early to make room for their host */
 	SMC_STAT_LINK_LEFT,		/* links fenced after they were established */
 	SMC_STAT_FENCE_LATE,		/* of these: queue pair not flushed in time */
 	SMC_STAT_CONN_MOVE,		/* connections moved by failover */
@@ -95,6 +97,7 @@ enum smc_stat {
 	SMC_STAT_EVENT_SUPPRESSED,	/* netlink events suppressed by the rate limit */
 	SMC_STAT_RMB_BYTES,		/* bytes of all RMBs allocated so far */
 	SMC_STAT_RMB_FREED,		/* of these: freed */
+	SMC_STAT_MEM_LIMITED,		/* regions not allocated: a limit of memory is reached */
 	SMC_STAT_MAX
 };
 

@@ -213,6 +213,7 @@ struct smc_balance {
  * @id: number shown to users, in steps of 0x100
  * @role: client or server
  * @peer: the peer and the negotiated parameters
+ * @host: what groups with this host may take; holds a reference
  * @failover_mutex: held from taking failed links out of the set until their connections are
  *	notified; sleeps; held while the device fences, never while waiting for the peer
  * @mutex: guards changes of the link set and of regions; sleeps; never held while waiting for
@@ -265,6 +266,7 @@ struct smc_lgr {
 	u32 id;
 	enum smc_role role;
 	struct smc_peer peer;
+	struct smc_host *host;
 	struct mutex failover_mutex;	/* failover */
 	struct mutex mutex;		/* link set, regions */
 	struct smc_link __rcu *links[SMC_LGR_LINKS];
@@ -311,6 +313,7 @@ void smc_lgr_set_ctl_events(const struct smc_lgr_ctl_events *events);
 void smc_lgr_set_conn_events(const struct smc_lgr_conn_events *events);
 struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer);
 int smc_lgr_begin(struct smc_lgr *lgr, struct smc_path *path);
+bool smc_lgr_evict_idle(const struct smc_host *host);
 void smc_lgr_discard(struct smc_lgr *lgr);
 void smc_lgr_get(struct smc_lgr *lgr);
 void smc_lgr_put(struct smc_lgr *lgr);

@@ -29,6 +29,7 @@ struct smc_qp;
 
 enum smc_region_kind { SMC_REGION_RMB, SMC_REGION_SND, SMC_REGION_KINDS };
 
+struct smc_host;
 struct smc_pool;
 struct smc_mapping;
 
@@ -102,6 +103,7 @@ struct smc_elem {
 
 /**
  * struct smc_pool - all regions of one link group
+ * @host: peer host of the group, to which the memory is charged
  * @net: namespace of the group, whose limit (net.smc.smcr_max_rmb_kb) applies to the RMBs
  * @buf_type: kind of memory for its regions, enum smc_region_type; that of the namespace at
  *	the creation of the pool
@@ -118,6 +120,7 @@ struct smc_elem {
  * @grow_wait: woken when @growing is cleared
  */
 struct smc_pool {
+	struct smc_host *host;
 	struct net *net;
 	u8 buf_type;
 	struct mutex mutex;
@@ -131,7 +134,7 @@ struct smc_pool {
 	wait_queue_head_t grow_wait;
 };
 
-void smc_pool_init(struct smc_pool *pool, struct net *net);
+void smc_pool_init(struct smc_pool *pool, struct smc_host *host);
 void smc_pool_destroy(struct smc_pool *pool);
 int smc_pool_map_link(struct smc_pool *pool, u32 slot, struct smc_qp *qp);
 int smc_pool_register_link(struct smc_pool *pool, u32 slot);

@@ -4,7 +4,7 @@
 # net.smc.*: each name with its default and its limits, and the effect of the settings that no other
 # script tests. For --topology lo.
 
-CASES="values names kinds buffers depth conns ceiling corking unload:60"
+CASES="values names machine kinds buffers depth conns ceiling share host_groups corking unload:60"
 export CASES
 
 # name, default, least, most
@@ -22,6 +22,8 @@ smcr_idle_time_client 610 0 2147483647
 smcr_idle_time_server 600 0 2147483647
 smcr_link_policy 0 0 3
 smcr_max_conns_per_lgr 255 16 255
+smcr_max_host_groups 64 0 4294967295
+smcr_max_host_kb 0 0 4294967295
 smcr_max_links_per_lgr 2 1 8
 smcr_max_recv_wr 48 2 2048
 smcr_max_rmb_kb 0 0 4294967295
@@ -36,7 +38,11 @@ sys=/proc/sys/net/smc
 setup()
 {
 	# a new namespace has the defaults, not the settings of the initial namespace
-	setup_net && setup_rxe && load_smc && ip netns add other
+	export MEM_LIMIT=kept
+	setup_net && setup_rxe && load_smc && ip netns add other || return 1
+	cat $sys/smcr_max_mem_kb > /run/mem_kb
+	# too little for what follows
+	echo 0 > $sys/smcr_max_mem_kb
 }
 
 # set_value NAME VALUE: sets it and reads it back
@@ -77,10 +83,29 @@ case_values()
 	done || exit 1
 }
 
-# The table above has all files.
+# The table above has all files, but one.
 case_names()
 {
-	expect "files" "$(ls "$sys")" = "$(echo "$SETTINGS" | cut -d ' ' -f 1 | sort)"
+	expect "files" "$(ls "$sys")" = \
+		"$({ echo "$SETTINGS" | cut -d ' ' -f 1; echo smcr_max_mem_kb; } | sort)"
+}
+
+# The one setting of the machine: a sixteenth of its memory. Other namespaces see it, and cannot
+# change it.
+case_machine()
+{
+	name=smcr_max_mem_kb
+	expect "default of $name" "$(cat /run/mem_kb)" -eq \
+		$(($(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 16))
+	for value in 16 4294967295 0; do
+		set_value "$name" "$value"
+		expect "$name elsewhere" "$(in_other "$name")" -eq "$value"
+	done
+	expect_refused "$name" 4294967296
+	! ip netns exec other sh -c "echo 16 > $sys/$name" 2> /run/error ||
+		fail "$name was changed by another namespace"
+	grep -q 'Permission denied' /run/error || fail "$name: $(cat /run/error)"
+	expect "$name then" "$(cat "$sys/$name")" -eq 0
 }
 
 # open_conns N [OPTION...]: opens N connections; close_conns: closes them, and waits for the end of
@@ -243,15 +268,11 @@ case_ceiling()
 	tcp_server
 	expect "memory of RMBs" "$(rmb_bytes)" -eq 655360
 	one_by_tcp
-	/t/smcctl -j stats > /run/stats
-	grep -q 0x01018001 /run/stats || fail "no such reason: $(cat /run/stats)"
+	expect_reason 0x01018001
 	expect "memory of RMBs then" "$(rmb_bytes)" -eq 655360
 	# a new limit applies at once
 	set_value smcr_max_rmb_kb 768
-	before
-	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc stream:1 ||
-		fail "no connection in mode smc"
-	expect "bytes by RDMA with more" "$(grown tx_write_bytes)" -ge 2097152
+	one_by_smc
 	expect "memory of RMBs with more" "$(rmb_bytes)" -eq 786432
 	expect "charged bytes" "$(charge)" -eq 786432
 	close_conns
@@ -267,6 +288,72 @@ case_ceiling()
 	expect "memory of RMBs of both" "$(rmb_bytes)" -eq 1048576
 	set_value smcr_max_rmb_kb 0
 	close_conns
+}
+
+# expect_reason CODE: a connection was TCP for this reason
+expect_reason()
+{
+	/t/smcctl -j stats > /run/stats
+	grep -q "$1" /run/stats || fail "no such reason: $(cat /run/stats)"
+}
+
+# one_by_smc: a connection beside those that stand uses SMC
+one_by_smc()
+{
+	before
+	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc stream:1 ||
+		fail "no connection in mode smc"
+	expect "bytes by RDMA" "$(grown tx_write_bytes)" -ge 2097152
+}
+
+# This host is its own peer. Eight connections need four regions of 512 KiB.
+case_share()
+{
+	# ended groups may still have memory
+	wait_for 30 charged 0 || fail "$(charge) bytes of RMBs are not freed"
+	tcp_server
+	for limit in host_kb:0x01018003 mem_kb:0x01018002; do
+		set_value smcr_max_mem_kb 0
+		set_value smcr_max_host_kb 0
+		open_conns 8
+		# a namespace gets three quarters of the machine's limit
+		case $limit in
+		host_kb:*)	few=2048 more=4096 ;;
+		*)		few=2740 more=8192; set_value smcr_max_host_kb 65536 ;;
+		esac
+		set_value "smcr_max_${limit%:*}" "$few"
+		was=$(stat_of mem_limited)
+		one_by_tcp
+		expect_reason "${limit#*:}"
+		expect "connections that stand" "$(conns)" -eq 16
+		expect "refused regions" "$(($(stat_of mem_limited) - was))" -ge 1
+		set_value "smcr_max_${limit%:*}" "$more"
+		one_by_smc
+		close_conns
+		wait_for 30 charged 0 || fail "$(charge) bytes of RMBs are not freed"
+	done
+	set_value smcr_max_mem_kb 0
+	set_value smcr_max_host_kb 0
+	kill_all "$tcp"
+}
+
+case_host_groups()
+{
+	tcp_server
+	set_value smcr_max_conns_per_lgr 16
+	set_value smcr_max_host_groups 2
+	open_conns 16
+	expect "groups, of two ends each" "$(groups)" -eq 2
+	was=$(stat_of lgr_limited)
+	one_by_tcp
+	expect_reason 0x01018004
+	expect "refused groups" "$(($(stat_of lgr_limited) - was))" -ge 1
+	expect "connections that stand" "$(conns)" -eq 32
+	set_value smcr_max_host_groups 64
+	one_by_smc
+	close_conns
+	set_value smcr_max_conns_per_lgr 255
+	kill_all "$tcp"
 }
 
 # charge: bytes of RMBs of all groups, including ended ones

@@ -330,6 +330,9 @@ load_module()
 			[ ! -r "/sys/module/$m_/sections/.text" ] ||
 				echo "$m_: .text at $(cat "/sys/module/$m_/sections/.text")"
 		done
+		# A sixteenth of a small guest is too little for hundreds of connections.
+		[ "$MEM_LIMIT" = kept ] ||
+			nsenter -t 1 -n sysctl -q -w net.smc.smcr_max_mem_kb=0 || return 1
 		;;
 	*)	diag "unknown module choice $1"; return 1 ;;
 	esac

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peer hosts, and what each may cost us: link groups, and memory of regions.
+ *
+ * Any host that reaches a listener can begin first contacts, each of which gets a group with an RMB
+ * and a send region; connections that it aborts leave RMBEs in quarantine. Three limits keep that
+ * from taking the memory of all others (Documentation/decisions/0019-limits-per-host.md):
+ * - a host has at most net.smc.smcr_max_host_groups groups;
+ * - a host takes at most net.smc.smcr_max_host_kb of memory, by default an eighth of the next;
+ * - all regions of the machine together take at most net.smc.smcr_max_mem_kb, by default a
+ *   sixteenth of its memory, and a namespace at most three times of what the others have left.
+ * At a limit, new connections are TCP. Connections that stand are not affected.
+ */
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <smc/base/fault.h>
+#include <smc/base/host.h>
+#include <smc/base/settings.h>
+
+/* Default of smc_host_mem_max: this part of the memory of the machine. */
+#define HOST_MEM_PART		16
+/* Default of net.smc.smcr_max_host_kb: this part of smc_host_mem_max. */
+#define HOST_SHARE_PART		8
+/* A namespace may have this many times the memory that is left for all. */
+#define HOST_NET_SHARE		3
+
+/* KiB that the regions of all namespaces may take, 0: no limit (sysctl smcr_max_mem_kb). */
+unsigned int smc_host_mem_max __read_mostly;
+
+static struct rhashtable hosts;		/* under hosts_mutex */
+static DEFINE_MUTEX(hosts_mutex);
+/* Protects counters: of all hosts, smc_settings.mem_bytes, the next one. Leaf, any context. */
+static DEFINE_SPINLOCK(hosts_lock);
+static u64 hosts_bytes;			/* regions of all hosts */
+
+static const struct rhashtable_params hosts_params = {
+	.key_len = sizeof(struct smc_host_key),
+	.key_offset = offsetof(struct smc_host, key),
+	.head_offset = offsetof(struct smc_host, node),
+	.automatic_shrinking = true,
+};
+
+/**
+ * smc_host_addr() - Return the address that stands for a host
+ * @peer: an address of the host, IPv4 as v4-mapped
+ *
+ * A host with one IPv6 address can use all 2^64 addresses of its /64.
+ *
+ * Return: the IPv4 address, or the prefix of 64 bits.
+ */
+struct in6_addr smc_host_addr(const struct in6_addr *peer)
+{
+	struct in6_addr addr = *peer;
+
+	if (!ipv6_addr_v4mapped(peer))
+		memset(&addr.s6_addr[8], 0, 8);
+	return addr;
+}
+
+/**
+ * smc_host_get() - Return the host with an address, with a reference
+ * @net: our namespace; outlives the host
+ * @peer: address, IPv4 as v4-mapped
+ *
+ * Process context, sleeps.
+ *
+ * Return: the host, to be returned with smc_host_put(); NULL: no memory.
+ */
+struct smc_host *smc_host_get(struct net *net, const struct in6_addr *peer)
+{
+	struct smc_host_key key;
+	struct smc_host *host;
+
+	memset(&key, 0, sizeof(key));
+	key.net = net;
+	key.addr = smc_host_addr(peer);
+	mutex_lock(&hosts_mutex);
+	host = rhashtable_lookup_fast(&hosts, &key, hosts_params);
+	if (host) {
+		refcount_inc(&host->ref);
+		goto unlock;
+	}
+	host = smc_fault_null(HOST, kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT));
+	if (!host)
+		goto unlock;
+	host->key = key;
+	refcount_set(&host->ref, 1);
+	if (smc_fault_rc(HOST_INSERT, -ENOMEM,
+			 rhashtable_insert_fast(&hosts, &host->node, hosts_params))) {
+		kfree(host);
+		host = NULL;
+	}
+unlock:
+	mutex_unlock(&hosts_mutex);
+	return host;
+}
+
+/**
+ * smc_host_put() - Drop a reference on a host
+ * @host: host
+ *
+ * Process context, sleeps.
+ */
+void smc_host_put(struct smc_host *host)
+{
+	if (!refcount_dec_and_mutex_lock(&host->ref, &hosts_mutex))
+		return;
+	/* All users of the table hold the mutex. */
+	rhashtable_remove_fast(&hosts, &host->node, hosts_params);
+	mutex_unlock(&hosts_mutex);
+	WARN_ON_ONCE(host->lgrs || host->lgrs_ending || host->bytes);
+	kfree(host);
+}
+
+/* ---- groups ---- */
+
+/**
+ * smc_host_add_lgr() - Count one more group, unless the host has too many
+ * @host: host
+ *
+ * Groups that end do not take the places of new ones, but there are at most as many of them. Any
+ * context.
+ *
+ * Return: true if the group was counted: smc_host_end_lgr() and smc_host_del_lgr() follow. False at
+ * net.smc.smcr_max_host_groups.
+ */
+bool smc_host_add_lgr(struct smc_host *host)
+{
+	u32 max = READ_ONCE(smc_settings_get(host->key.net)->host_groups);
+	unsigned long flags;
+	bool ok;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	ok = !max || (host->lgrs < max && host->lgrs_ending < max);
+	if (ok)
+		host->lgrs++;
+	spin_unlock_irqrestore(&hosts_lock, flags);
+	return ok;
+}
+
+/**
+ * smc_host_end_lgr() - A group of the host is dead
+ * @host: host
+ *
+ * Any context.
+ */
+void smc_host_end_lgr(struct smc_host *host)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	host->lgrs--;
+	host->lgrs_ending++;
+	spin_unlock_irqrestore(&hosts_lock, flags);
+}
+
+/**
+ * smc_host_del_lgr() - A dead group of the host is freed
+ * @host: host
+ */
+void smc_host_del_lgr(struct smc_host *host)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	host->lgrs_ending--;
+	spin_unlock_irqrestore(&hosts_lock, flags);
+}
+
+/* ---- memory ---- */
+
+/*
+ * Return true if a namespace that has @mine bytes may take @bytes more of @max. As for handshakes
+ * (handshake/admission.c), its share depends on what it leaves to others.
+ */
+static bool host_sum_fits(u64 mine, u64 bytes, u64 max)
+{
+	lockdep_assert_held(&hosts_lock);
+	return hosts_bytes + bytes <= max &&
+	       mine + bytes <= HOST_NET_SHARE * (max - hosts_bytes - bytes);
+}
+
+/**
+ * smc_host_charge() - Charge memory to a host, its namespace and the machine
+ * @host: host
+ * @bytes: of a region
+ * @spare: bytes that must be left at each limit
+ *
+ * Any context.
+ *
+ * Return: 0: to be returned with smc_host_uncharge(). -EUSERS: the host has its share
+ * (net.smc.smcr_max_host_kb). -ENOBUFS: the limit of the machine (net.smc.smcr_max_mem_kb), or the
+ * part of it that this namespace may have.
+ */
+int smc_host_charge(struct smc_host *host, u64 bytes, u64 spare)
+{
+	struct smc_settings *sn = smc_settings_get(host->key.net);
+	u64 max = (u64)READ_ONCE(smc_host_mem_max) << 10;
+	u64 share = (u64)READ_ONCE(sn->host_mem) << 10 ?: max / HOST_SHARE_PART;
+	unsigned long flags;
+	int rc = 0;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	if (share && host->bytes + bytes + spare > share)
+		rc = -EUSERS;
+	else if (max && !host_sum_fits(sn->mem_bytes, bytes + spare, max))
+		rc = -ENOBUFS;
+	if (!rc) {
+		host->bytes += bytes;
+		sn->mem_bytes += bytes;
+		hosts_bytes += bytes;
+	}
+	spin_unlock_irqrestore(&hosts_lock, flags);
+	return rc;
+}
+
+/**
+ * smc_host_uncharge() - Undo smc_host_charge()
+ * @host: host
+ * @bytes: as charged
+ *
+ * Any context.
+ */
+void smc_host_uncharge(struct smc_host *host, u64 bytes)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	host->bytes -= bytes;
+	smc_settings_get(host->key.net)->mem_bytes -= bytes;
+	hosts_bytes -= bytes;
+	spin_unlock_irqrestore(&hosts_lock, flags);
+}
+
+/* ---- start and stop ---- */
+
+/**
+ * smc_host_init() - Create the table of hosts, and set the limit of memory
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_host_init(void)
+{
+	u64 kb = (u64)totalram_pages() << (PAGE_SHIFT - 10);
+
+	smc_host_mem_max = min_t(u64, kb / HOST_MEM_PART, UINT_MAX);
+	return smc_fault_rc(HOST_TABLE, -ENOMEM, rhashtable_init(&hosts, &hosts_params));
+}
+
+/**
+ * smc_host_exit() - Undo smc_host_init(); no group may be left
+ */
+void smc_host_exit(void)
+{
+	rhashtable_destroy(&hosts);
+}

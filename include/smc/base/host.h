@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Peer hosts: how many link groups and how much memory each one may cost us. */
+#ifndef _SMC_BASE_HOST_H
+#define _SMC_BASE_HOST_H
+
+#include <linux/in6.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/types.h>
+
+struct net;
+
+/**
+ * struct smc_host_key - what makes two hosts different
+ * @net: our namespace
+ * @addr: IPv4 address as v4-mapped, or IPv6 /64
+ */
+struct smc_host_key {
+	struct net *net;
+	struct in6_addr addr;
+};
+
+/**
+ * struct smc_host - a peer host that has link groups with us
+ * @node: in the table of hosts
+ * @key: which host; constant
+ * @ref: one for each group
+ * @lgrs: groups that live
+ * @lgrs_ending: groups that are dead, but not freed yet
+ * @bytes: memory of the regions of all these groups
+ *
+ * The counters are protected by one lock of base/host.c.
+ */
+struct smc_host {
+	struct rhash_head node;
+	struct smc_host_key key;
+	refcount_t ref;
+	u32 lgrs;
+	u32 lgrs_ending;
+	u64 bytes;
+};
+
+extern unsigned int smc_host_mem_max;
+
+int smc_host_init(void);
+void smc_host_exit(void);
+
+struct in6_addr smc_host_addr(const struct in6_addr *peer);
+struct smc_host *smc_host_get(struct net *net, const struct in6_addr *peer);
+void smc_host_put(struct smc_host *host);
+
+bool smc_host_add_lgr(struct smc_host *host);
+void smc_host_end_lgr(struct smc_host *host);
+void smc_host_del_lgr(struct smc_host *host);
+
+int smc_host_charge(struct smc_host *host, u64 bytes, u64 spare);
+void smc_host_uncharge(struct smc_host *host, u64 bytes);
+
+#endif
