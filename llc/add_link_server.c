@@ -60,6 +60,10 @@ void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool
 	possible = llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc) &&
 		   smc_add_link_is_possible(llc, first, any_port);
 	if (!possible) {
+		/* a port that comes later is another reason to try */
+		spin_lock_bh(&llc->lock);
+		rec->ports = false;
+		spin_unlock_bh(&llc->lock);
 		add_link_server_refuse(llc, first);
 		return;
 	}

@@ -154,6 +154,7 @@ struct llc_delete {
  *	not answered yet, 0 = none
  * @ports: ports of this host have changed
  * @retry: a link was lost or could not be added: keep trying
+ * @retry_at: not before this time, in jiffies
  * @ordered: client: the operator ordered a link: request it for any port
  */
 struct llc_recovery {
@@ -166,6 +167,7 @@ struct llc_recovery {
 	u8 asked[SMC_LGR_LINKS];
 	bool ports;
 	bool retry;
+	unsigned long retry_at;
 	bool ordered;
 };
 

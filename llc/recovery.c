@@ -102,18 +102,24 @@ static void recovery_cap_forget_num(struct llc_link_cap *cap, u8 num)
  * @any_port: result: a link over a port that the group uses already is acceptable
  * @ports: result: ports of this host have changed
  *
- * While the first contact runs, the work is postponed by 3 s.
+ * While the first contact runs, the work is postponed by 3 s. Whatever event causes this run, a
+ * lost or failed link waits for its own time.
  *
  * Return: false if there is nothing to do now.
  */
 bool smc_recovery_begin(struct smc_llc *llc, bool *any_port, bool *ports)
 {
+	struct llc_recovery *rec = &llc->recovery;
 	struct smc_lgr *lgr = llc->lgr;
 
 	spin_lock_bh(&llc->lock);
-	llc->recovery.armed = false;
-	*any_port = llc->recovery.any_port;
-	*ports = llc->recovery.ports;
+	rec->armed = false;
+	if (rec->retry && time_before(jiffies, rec->retry_at))
+		smc_llc_timer_recovery_due(llc, rec->retry_at - jiffies);
+	else if (rec->retry)
+		rec->any_port = true;
+	*any_port = rec->any_port;
+	*ports = rec->ports;
 	if (!READ_ONCE(lgr->ready))
 		smc_llc_timer_recovery_due(llc, READY_AGAIN);
 	spin_unlock_bh(&llc->lock);
@@ -163,6 +169,7 @@ void smc_recovery_ports_changed(struct smc_llc *llc)
 	spin_lock_bh(&llc->lock);
 	llc->recovery.period = 0;
 	llc->recovery.ports = true;
+	llc->recovery.retry_at = jiffies;
 	smc_llc_timer_recovery_due(llc, recovery_spread_delay(RECOVERY_SOON));
 	spin_unlock_bh(&llc->lock);
 }
@@ -284,9 +291,9 @@ void smc_recovery_answer_later(struct smc_llc *llc)
 void smc_recovery_retry_later(struct smc_llc *llc)
 {
 	struct llc_recovery *rec = &llc->recovery;
+	unsigned long delay;
 
 	spin_lock_bh(&llc->lock);
-	rec->any_port = true;
 	rec->retry = true;
 	/* RECOVERY_FORGET is well beyond RECOVERY_MAX: no attempt was needed for a long time */
 	if (rec->last && time_after(jiffies, rec->last + RECOVERY_FORGET))
@@ -295,7 +302,9 @@ void smc_recovery_retry_later(struct smc_llc *llc)
 		rec->period = clamp_t(unsigned long, 2 * rec->period, RECOVERY_MIN,
 				      RECOVERY_MAX);
 	rec->tried = false;
-	smc_llc_timer_recovery_due(llc, recovery_spread_delay(rec->period));
+	delay = recovery_spread_delay(rec->period);
+	rec->retry_at = jiffies + delay;
+	smc_llc_timer_recovery_due(llc, delay);
 	spin_unlock_bh(&llc->lock);
 }
 

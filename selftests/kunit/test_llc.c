@@ -373,7 +373,7 @@ static void llc_lost_turn(struct kunit *test)
 	spin_lock_bh(&llc->lock);
 	llc->running = SMC_LLC_X_IDLE;
 	overtaken = smc_recovery_take_turn(llc, SMC_LLC_DO_ADD_LINK);
-	llc->recovery.any_port = false;	/* no link is added in this case */
+	llc->recovery.retry = false;	/* no link is added in this case */
 	spin_unlock_bh(&llc->lock);
 	wake_up_all(&llc->wait);
 	KUNIT_EXPECT_FALSE(test, overtaken);
@@ -451,6 +451,28 @@ static void llc_add_again(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.retry);
 	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_ADD_LINK, false, 1, &msg));
 	KUNIT_EXPECT_NE(test, msg.add_link.qpn, 0);
+	llc_pair_end(&p);
+}
+
+/* A lost link waits for its back-off, whatever runs the recovery work before: DELETE LINK here. */
+static void llc_lost_waits(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+	int i;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	llc_pair_expect_one_left(test, &p);
+	llc_pair_receive_delete(&p, true, 0);
+	for (i = 0; i < 20; i++) {
+		spin_lock_bh(&p.lgr->llc->lock);
+		smc_llc_timer_recovery_due(p.lgr->llc, 0);
+		spin_unlock_bh(&p.lgr->llc->lock);
+		msleep(100);
+	}
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_ADD_LINK, false, &msg), 0);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, 4 * HZ, &msg));
 	llc_pair_end(&p);
 }
 
@@ -1040,6 +1062,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_lost_turn),
 	KUNIT_CASE(llc_add_fails),
 	KUNIT_CASE_SLOW(llc_add_again),
+	KUNIT_CASE_SLOW(llc_lost_waits),
 	KUNIT_CASE(llc_asked_turn),
 	KUNIT_CASE(llc_asked_links),
 	KUNIT_CASE(llc_asked_offer),

@@ -14,7 +14,8 @@ EVENTS_PER_SECOND=128
 setup()
 {
 	setup_net && setup_rxe && load_smc &&
-		sysctl -q -w net.smc.smcr_max_conns_per_lgr=16 net.smc.rmem=16384 net.smc.wmem=16384
+		sysctl -q -w net.smc.smcr_max_conns_per_lgr=16 \
+			net.smc.smcr_max_host_groups=0 net.smc.rmem=16384 net.smc.wmem=16384
 }
 
 groups_are()

@@ -106,6 +106,8 @@ load()
 {
 	insmod /ours/smc.ko ${1:+fault="$*"} || return 1
 	insmod /ours/smc_diag.ko || fail "smc_diag does not load"
+	# A sixteenth of a small guest is too little for hundreds of connections.
+	sysctl -q -w net.smc.smcr_max_mem_kb=0
 }
 
 # unload: if it hangs, the case fails at its time limit
