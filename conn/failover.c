@@ -135,7 +135,7 @@ void smc_conn_pick_first_link_locked(struct smc_conn *conn)
 
 /**
  * smc_conn_switch_link_locked() - Fail over: move our direction to another link
- * @conn: connection after its handshake; conn->link is fenced
+ * @conn: connection after its handshake; conn->link is fenced, or nothing was sent over it
  *
  * Context: Caller holds conn->lock.
  * Return: 0 if the connection sends again over another link; -ENOKEY if it can only send messages

@@ -297,7 +297,7 @@ unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
 
 /**
  * smc_conn_fail_over_locked() - Move our direction away from its failed link
- * @conn: connection; conn->link is fenced
+ * @conn: connection; conn->link is fenced, or nothing was sent over it
  *
  * Aborts if the peer's RMBE cannot be written over any other link.
  *
@@ -338,11 +338,13 @@ void smc_conn_activate(struct smc_conn *conn)
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
 		bits |= smc_conn_apply_peer_state_locked(conn);
 	/*
-	 * the group may have ended meanwhile, or the link be lost: conn_lose_link() skipped us
+	 * The group may have ended meanwhile, or the link be lost: conn_lose_link() skipped us. A
+	 * peer that lost the link before us announces a new RMB over the others alone.
 	 */
 	if (conn->tx.stopped)
 		bits |= smc_conn_lose_group_locked(conn);
-	else if (smc_link_fenced(conn->link))
+	else if (smc_link_fenced(conn->link) ||
+		 !smc_rtoken_has_link(conn->lgr, conn->tx.claim.rtoken, conn->link->slot))
 		bits |= smc_conn_fail_over_locked(conn);
 	else
 		smc_conn_pick_first_link_locked(conn);

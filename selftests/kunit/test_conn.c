@@ -522,7 +522,11 @@ static void conn_peer_end_taken(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* The peer names its RMB by its key on the other link, and not by one that counts there only. */
+/*
+ * The peer names its RMB by its key on the other link, and not by one that counts there only. Then
+ * by the other link's key again, after it has lost the connection's own link: the connection begins
+ * over the other one.
+ */
 static void conn_peer_end_by_other_link(struct kunit *test)
 {
 	struct smc_conn_peer_end ask = {
@@ -531,6 +535,7 @@ static void conn_peer_end_by_other_link(struct kunit *test)
 	struct smc_rtoken *rtoken;
 	struct smc_conn *other;
 	struct conn_env e;
+	u64 moves;
 
 	conn_env_begin(test, &e);
 	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
@@ -540,14 +545,24 @@ static void conn_peer_end_by_other_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ENOKEY);
 	ask.rkey = rtoken->rkey[0];
 	ask.addr = rtoken->addr[0];
-	/* an RMB that the peer has not announced for the connection's own link */
-	rtoken->links &= ~BIT(e.second->slot);
-	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ENOKEY);
-	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
-	rtoken->links |= BIT(e.second->slot);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	KUNIT_EXPECT_EQ(test, other->tx.claim.rtoken, e.conn->tx.claim.rtoken);
 	smc_conn_activate(other);
+	KUNIT_EXPECT_PTR_EQ(test, other->link, e.second);
+	smc_conn_close(other, true, 0, NULL);
+	smc_conn_put(other);
+
+	other = conn_env_create_conn(test, &e);
+	rtoken->links &= ~BIT(e.second->slot);
+	ask.token++;
+	ask.index++;
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
+	moves = smc_stats_get(&init_net, SMC_STAT_CONN_MOVE);
+	smc_conn_activate(other);
+	KUNIT_EXPECT_PTR_EQ(test, other->link, e.first);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(other), SMC_CONN_ACTIVE);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CONN_MOVE), moves + 1);
+	rtoken->links |= BIT(e.second->slot);
 	smc_conn_close(other, true, 0, NULL);
 	smc_conn_put(other);
 	conn_env_end(&e);

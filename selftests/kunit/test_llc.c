@@ -472,7 +472,8 @@ static void llc_lost_waits(struct kunit *test)
 		msleep(100);
 	}
 	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_ADD_LINK, false, &msg), 0);
-	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, 4 * HZ, &msg));
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, 4 * HZ, &msg));
 	llc_pair_end(&p);
 }
 
