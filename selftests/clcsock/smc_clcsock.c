@@ -839,6 +839,51 @@ static void memory_test(void)
 	waitpid(pid, NULL, 0);
 }
 
+/*
+ * A listener at the limit of its group: its children are charged all the same. They are many more
+ * than the kernel charges in advance for each CPU.
+ */
+static void children_test(void)
+{
+	static const char * const cgroup = CGROUPS "/children";
+	int ready[2], fd[400], waiting;
+	long slab;
+	pid_t pid;
+	char c;
+
+	make_cgroup(cgroup);
+	ends_put(CGROUPS, "cgroup.subtree_control", "+memory");
+	if (pipe(ready))
+		ends_die("pipe");
+	pid = fork();
+	if (!pid) {
+		ends_put(cgroup, "cgroup.procs", "0");
+		waiting = ends_listen(smc, PORT + 3);
+		if (listen(waiting, TL_ARRAY_SIZE(fd)) || write(ready[1], "l", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(1);
+	}
+	ends_check(read(ready[0], &c, 1) == 1, "a listener");
+	set_limit(cgroup, group_value(cgroup, "memory.current", NULL));
+	slab = group_value(cgroup, "memory.stat", "slab");
+	for (size_t i = 0; i < TL_ARRAY_SIZE(fd); i++) {
+		fd[i] = ends_connect(smc, PORT + 3);
+		ends_check(fd[i] >= 0, "connection %zu", i);
+	}
+	tl_sleep_ms(500);
+	slab = group_value(cgroup, "memory.stat", "slab") - slab;
+	printf("# %ld KiB charged for %zu children\n", slab >> 10, TL_ARRAY_SIZE(fd));
+	ends_check(slab >= (long)TL_ARRAY_SIZE(fd) << 10, "a KiB or more for each child");
+	ends_check(!group_value(cgroup, "memory.events", "oom_kill"), "no process is killed");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	for (size_t i = 0; i < TL_ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 /* A listener in the group. Its children are accepted late, and never read. */
 static void accept_unread(const struct tl_proto *p, int ready)
 {
@@ -923,6 +968,7 @@ static const struct ends_test tests[] = {
 	{ "filtered", filtered },
 	{ "hooks", hooks_test },
 	{ "memory", memory_test },
+	{ "children", children_test },
 	{ "received", received_test },
 	{ }
 };
