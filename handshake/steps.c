@@ -7,6 +7,7 @@
 
 #include <linux/jiffies.h>
 #include <net/dst.h>
+#include <net/inet_ecn.h>
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 #include <smc/base/fault.h>
@@ -311,6 +312,20 @@ static int hs_begin_group(struct smc_hs_ctx *ctx, struct smc_lgr *lgr)
 	return smc_lgr_begin(lgr, &ctx->path);
 }
 
+/* A new group's packets get the class and the priority of this connection's TCP packets. */
+static void hs_set_class(const struct smc_hs_ctx *ctx, struct smc_lgr *lgr)
+{
+	const struct sock *sk = ctx->sk;
+	u8 tos;
+
+	if (ipv6_addr_v4mapped(&ctx->saddr))
+		tos = READ_ONCE(inet_sk(sk)->tos);
+	else
+		tos = READ_ONCE(inet6_sk(sk)->tclass);
+	lgr->traffic_class = tos & ~INET_ECN_MASK;	/* the ECN bits are TCP's */
+	lgr->priority = READ_ONCE(sk->sk_priority);
+}
+
 /**
  * smc_hs_create_group() - create the link group of a first contact and its first link
  * @ctx: handshake with path and peer; the link takes over @ctx->path
@@ -328,6 +343,7 @@ int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
+	hs_set_class(ctx, lgr);
 	rc = hs_begin_group(ctx, lgr);
 	if (rc) {
 		smc_lgr_discard(lgr);

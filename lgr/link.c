@@ -239,6 +239,8 @@ int smc_link_connect(struct smc_link *link)
 		.mtu = min(link->mtu, link->path.gid.mtu),
 		.dgid = link->peer_gid,
 		.hop_limit = link->direct ? HOP_LIMIT_DIRECT : HOP_LIMIT_ROUTED,
+		.traffic_class = link->lgr->traffic_class,
+		.sl = smc_path_service_level(link->lgr->net, &link->path, link->lgr->priority),
 		.peer_qpn = link->peer_qpn,
 		.peer_psn = link->peer_psn,
 		.psn = link->psn,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The RoCE port that serves a TCP path, and the first hop to the GID of a peer; also the VLAN and
- * the IP prefixes of the TCP path, which SMC-R version 1 compares. Ports are chosen for a
- * connection (smc_path_find()) and for a further link of a group (smc_path_find_further()).
+ * The RoCE port that serves a TCP path, the first hop to the GID of a peer, and the service level;
+ * also the VLAN and the IP prefixes of the TCP path, which SMC-R version 1 compares. Ports are
+ * chosen for a connection (smc_path_find()) and for a further link of a group
+ * (smc_path_find_further()).
  * The rules of the choice are in Documentation/handshake.rst.
  */
 #define pr_fmt(fmt) "smc: " fmt
@@ -706,6 +707,82 @@ int smc_path_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 	/* The core sets an IP network type only if the route has a gateway. */
 	*direct = r.addr.network != RDMA_NETWORK_IPV4 && r.addr.network != RDMA_NETWORK_IPV6;
 	return 0;
+}
+
+/* ---- the service level ---- */
+
+/**
+ * struct path_sl_walk - service level of a netdev
+ * @priority: priority of packets
+ * @sl: result
+ */
+struct path_sl_walk {
+	u32 priority;
+	u8 sl;
+};
+
+static int path_read_sl(struct net_device *ndev, struct netdev_nested_priv *priv)
+{
+	struct path_sl_walk *w = (struct path_sl_walk *)priv->data;
+	struct net_device *real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
+
+	if (netdev_get_num_tc(real))
+		w->sl = netdev_get_prio_tc_map(real, w->priority);
+	else if (is_vlan_dev(ndev))
+		w->sl = (vlan_dev_get_egress_qos_mask(ndev, w->priority) & VLAN_PRIO_MASK) >>
+			VLAN_PRIO_SHIFT;
+	else
+		return 0;
+	return 1;
+}
+
+/**
+ * smc_path_map_priority() - Return the service level that a netdev maps a priority to
+ * @ndev: netdev
+ * @priority: sk_priority
+ *
+ * That is the traffic class of the real device, if it has any, or else the priority in the tag of
+ * a VLAN device; of the first such device, from @ndev downwards. RNICs take it for either.
+ * The default priority has no service level, whatever it is mapped to. Any context but hard
+ * interrupt.
+ *
+ * Return: service level, 0 to 15.
+ */
+u8 smc_path_map_priority(struct net_device *ndev, u32 priority)
+{
+	struct path_sl_walk w = { .priority = priority };
+	struct netdev_nested_priv priv = { .data = &w };
+
+	if (!priority)
+		return 0;
+	rcu_read_lock();
+	if (!path_read_sl(ndev, &priv))
+		netdev_walk_all_lower_dev_rcu(ndev, path_read_sl, &priv);
+	rcu_read_unlock();
+	return w.sl;
+}
+
+/**
+ * smc_path_service_level() - Return the service level of a link
+ * @net: namespace
+ * @path: local end of the link, with its GID
+ * @priority: sk_priority
+ *
+ * Any context but hard interrupt.
+ *
+ * Return: service level, 0 to 15; 0 if the netdev of the GID is gone.
+ */
+u8 smc_path_service_level(struct net *net, const struct smc_path *path, u32 priority)
+{
+	struct net_device *ndev;
+	u8 sl = 0;
+
+	rcu_read_lock();
+	ndev = dev_get_by_index_rcu(net, path->gid.ifindex);
+	if (ndev)
+		sl = smc_path_map_priority(ndev, priority);
+	rcu_read_unlock();
+	return sl;
 }
 
 /* ---- IP prefixes of the TCP path, for version 1 ---- */

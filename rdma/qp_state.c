@@ -73,10 +73,11 @@ int smc_qp_modify_to_rtr(struct ib_device *ibdev, struct ib_qp *qp, const struct
 		return PTR_ERR(sgid_attr);
 	qpa.ah_attr.type = rdma_ah_find_type(ibdev, attr->port);
 	rdma_ah_set_port_num(&qpa.ah_attr, attr->port);
-	rdma_ah_set_sl(&qpa.ah_attr, 0);
+	rdma_ah_set_sl(&qpa.ah_attr, attr->sl);
 	memcpy(qpa.ah_attr.roce.dmac, attr->dmac, sizeof(attr->dmac));
 	/* From here on the address handle owns sgid_attr. */
-	rdma_move_grh_sgid_attr(&qpa.ah_attr, &dgid, 0, attr->hop_limit, 0, sgid_attr);
+	rdma_move_grh_sgid_attr(&qpa.ah_attr, &dgid, 0, attr->hop_limit, attr->traffic_class,
+				sgid_attr);
 	if (!memcmp(sgid_attr->gid.raw, attr->sgid.raw, sizeof(attr->sgid.raw)))
 		rc = smc_fault_rc(QP_RTR, -EINVAL,
 				  ib_modify_qp(qp, &qpa, IB_QP_STATE | IB_QP_AV |

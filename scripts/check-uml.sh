@@ -180,6 +180,15 @@ fi
 # the packets on the wire
 checked "$p-wire" wire.py "--streams 1 --bytes 4194304 --name stream" --module ours \
 	--script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
+# ... and their DSCP, of the connection that made the group
+class=(--module ours --script "$cases/wire.sh" --env WIRE=class --pcap full --timeout 300)
+class_words="--streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8"
+[ "$flavour" = debug ] ||
+	checked "$p-wire-class" wire.py "$class_words --further $out/$p-wire-class/link1.pcap --name class" \
+		--links 2 "${class[@]}"
+[ "$flavour" = debug ] ||
+	checked "$p-wire-class6" wire.py "$class_words --client fd00::2 --server fd00::1 --name class6" \
+		"${class[@]}" --env FAMILY=smc6
 
 # peers that cannot be reached over RDMA, in virtual time
 [ "$flavour" = debug ] || run "$p-negcache" --topology netns --virtual-time --module ours \

@@ -114,6 +114,9 @@ extra checked wire-stream wire.py "--streams 1 --bytes 4194304 --name stream" "$
 	--env WIRE=stream
 checked wire-connects wire.py "--streams 100 --bytes 1 --no-confirm-rkey --name connects" \
 	"${wire[@]}" --env WIRE=connects
+# ... with ECN, which User Mode Linux lacks
+checked wire-class wire.py "--streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8 --name class" \
+	"${wire[@]}" --env WIRE=class
 
 # versions 1 and 2, IPv4 and IPv6
 run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500

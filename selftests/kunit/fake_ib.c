@@ -351,6 +351,10 @@ static int fake_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 
 	if (mask & IB_QP_ACCESS_FLAGS)
 		qp->access = attr->qp_access_flags;
+	if (mask & IB_QP_AV) {
+		qp->traffic_class = rdma_ah_read_grh(&attr->ah_attr)->traffic_class;
+		qp->sl = rdma_ah_get_sl(&attr->ah_attr);
+	}
 	if (!(mask & IB_QP_STATE))
 		return 0;
 	if (fake->fail_modify == attr->qp_state)

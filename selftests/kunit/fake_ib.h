@@ -138,6 +138,8 @@ struct fake_ib_wr {
  * @state: its state
  * @access: IB_ACCESS_* of the peer
  * @cap: capabilities that were requested
+ * @traffic_class: of its address vector
+ * @sl: service level, likewise
  * @sends: send requests that have not completed
  * @recvs: receive requests that have not completed
  * @nsends: length of @sends
@@ -148,6 +150,8 @@ struct fake_ib_qp {
 	enum ib_qp_state state;
 	int access;
 	struct ib_qp_cap cap;
+	u8 traffic_class;
+	u8 sl;
 	struct list_head sends;
 	struct list_head recvs;
 	u32 nsends;

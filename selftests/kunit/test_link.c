@@ -3,6 +3,8 @@
 #include <kunit/test.h>
 #include <linux/bottom_half.h>
 #include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
@@ -254,6 +256,59 @@ static void link_connect_fails(struct kunit *test)
 	link_end_failed(test, &t);
 }
 
+static void link_expect_class(struct kunit *test, const struct link_test *t, u8 class, u8 sl)
+{
+	const struct fake_ib_qp *reg = fake_ib_qp(t->link->qp->mr_queue.qp);
+
+	KUNIT_EXPECT_EQ(test, t->qp->traffic_class, class);
+	KUNIT_EXPECT_EQ(test, t->qp->sl, sl);
+	KUNIT_EXPECT_EQ(test, reg->traffic_class, class);
+	KUNIT_EXPECT_EQ(test, reg->sl, sl);
+}
+
+/*
+ * The links of a group have its traffic class, and the service level of its priority on their
+ * netdev. 0 without a mapping, without the netdev, or for the default priority.
+ */
+static void link_class(struct kunit *test)
+{
+	static const struct {
+		u8 class;
+		u32 priority;
+		bool mapped;
+		bool netdev;
+		u8 sl;
+	} rows[] = {
+		{ 0x00, 0, true, true, 0 },
+		{ 0x28, 5, true, true, 3 },
+		{ 0xfc, 6, true, true, 1 },
+		{ 0x28, 5, false, true, 0 },
+		{ 0x28, 5, true, false, 0 },
+	};
+	struct net_device *lo = init_net.loopback_dev;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct link_test t = link_begin(test);
+
+		t.lgr->traffic_class = rows[i].class;
+		t.lgr->priority = rows[i].priority;
+		t.link->path.gid.ifindex = rows[i].netdev ? lo->ifindex : 0;
+		rtnl_lock();
+		if (rows[i].mapped) {
+			KUNIT_EXPECT_EQ(test, netdev_set_num_tc(lo, 4), 0);
+			netdev_set_prio_tc_map(lo, 0, 2);
+			netdev_set_prio_tc_map(lo, 5, 3);
+			netdev_set_prio_tc_map(lo, 6, 1);
+		}
+		link_bring_up(test, &t);
+		netdev_reset_tc(lo);
+		rtnl_unlock();
+		link_expect_class(test, &t, rows[i].class, rows[i].sl);
+		link_end(test, &t);
+	}
+}
+
 static void link_slots_free(struct kunit *test)
 {
 	struct link_test t = link_begin(test);
@@ -296,6 +351,7 @@ static struct kunit_case link_cases[] = {
 	KUNIT_CASE(link_shutdown),
 	KUNIT_CASE(link_create_fails),
 	KUNIT_CASE(link_connect_fails),
+	KUNIT_CASE(link_class),
 	KUNIT_CASE(link_slots_free),
 	KUNIT_CASE(link_reasons),
 	{ }

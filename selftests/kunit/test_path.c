@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit: peer addresses that are refused without a lookup: rdma/path.c. */
+/* KUnit: peer addresses that are refused without a lookup, service levels: rdma/path.c. */
 #include <kunit/test.h>
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -83,11 +86,55 @@ static void path_find_none(struct kunit *test)
 	smc_path_put(&path);
 }
 
+/* A VLAN device that was never registered, over another one; only what smc_path_*() reads. */
+static struct net_device *make_vlan(struct kunit *test, struct net_device *real,
+				    struct vlan_priority_tci_mapping *map)
+{
+	struct net_device *ndev;
+
+	ndev = alloc_netdev(sizeof(struct vlan_dev_priv), "smcvlan", NET_NAME_UNKNOWN, ether_setup);
+	KUNIT_ASSERT_NOT_NULL(test, ndev);
+	ndev->priv_flags |= IFF_802_1Q_VLAN;
+	vlan_dev_priv(ndev)->real_dev = real;
+	rcu_assign_pointer(vlan_dev_priv(ndev)->egress_priority_map[map->priority & 15], map);
+	return ndev;
+}
+
+/* The map of a VLAN device counts only if the real device has no traffic classes. */
+static void path_map_priority(struct kunit *test)
+{
+	struct vlan_priority_tci_mapping map = { .priority = 4, .vlan_qos = 5 << VLAN_PRIO_SHIFT };
+	struct vlan_priority_tci_mapping none = { .priority = 0, .vlan_qos = 6 << VLAN_PRIO_SHIFT };
+	struct net_device *real, *vlan;
+
+	if (!IS_ENABLED(CONFIG_VLAN_8021Q))
+		kunit_skip(test, "no VLANs");
+	real = alloc_etherdev(0);
+	KUNIT_ASSERT_NOT_NULL(test, real);
+	vlan = make_vlan(test, real, &map);
+	rcu_assign_pointer(vlan_dev_priv(vlan)->egress_priority_map[0], &none);
+	KUNIT_EXPECT_EQ(test, smc_path_map_priority(real, 4), 0);
+	KUNIT_EXPECT_EQ(test, smc_path_map_priority(vlan, 4), 5);
+	KUNIT_EXPECT_EQ(test, smc_path_map_priority(vlan, 3), 0);
+	KUNIT_EXPECT_EQ(test, smc_path_map_priority(vlan, 0), 0);
+	rtnl_lock();
+	KUNIT_EXPECT_EQ(test, netdev_set_num_tc(real, 8), 0);
+	netdev_set_prio_tc_map(real, 4, 7);
+	rtnl_unlock();
+	KUNIT_EXPECT_EQ(test, smc_path_map_priority(real, 4), 7);
+	KUNIT_EXPECT_EQ(test, smc_path_map_priority(vlan, 4), 7);
+	/* of a larger priority the lower four bits count */
+	KUNIT_EXPECT_EQ(test, smc_path_map_priority(vlan, 0x10014), 7);
+	free_netdev(vlan);
+	free_netdev(real);
+}
+
 static struct kunit_case path_cases[] = {
 	KUNIT_CASE(path_resolve_refused),
 	KUNIT_CASE(path_resolve_self),
 	KUNIT_CASE(path_resolve_v1),
 	KUNIT_CASE(path_find_none),
+	KUNIT_CASE(path_map_priority),
 	{ }
 };
 

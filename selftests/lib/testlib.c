@@ -226,6 +226,24 @@ int tl_set_timeouts(int fd, unsigned int msec)
 	return 0;
 }
 
+/**
+ * tl_set_tos() - set IP_TOS or IPV6_TCLASS
+ * @fd: socket
+ * @tos: value
+ *
+ * Sets both where the socket has both: the address decides which one counts.
+ *
+ * Return: 0 or a negative errno.
+ */
+int tl_set_tos(int fd, int tos)
+{
+	bool v4 = !setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+
+	if (!setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos)) || v4)
+		return 0;
+	return -errno;
+}
+
 int tl_set_nonblock(int fd, bool on)
 {
 	int fl = fcntl(fd, F_GETFL);

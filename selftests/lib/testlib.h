@@ -99,6 +99,7 @@ int tl_socket(const struct tl_proto *p, int flags);
 int tl_listen(const struct tl_proto *p, struct tl_addr *at, int backlog);
 int tl_connect(const struct tl_proto *p, const struct tl_addr *from, const struct tl_addr *to);
 int tl_set_timeouts(int fd, unsigned int msec);
+int tl_set_tos(int fd, int tos);
 int tl_set_nonblock(int fd, bool on);
 ssize_t tl_send_all(int fd, const void *buf, size_t len);
 ssize_t tl_recv_all(int fd, void *buf, size_t len);

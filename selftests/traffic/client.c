@@ -43,18 +43,24 @@ static int check_local_mode(const struct trf_client *c, int fd, struct trf_outco
 	return 0;
 }
 
-/* Connect with TCP Fast Open: the SYN leaves with the first data. */
-static int connect_fastopen(const struct trf_client *c)
+/* Connect with options: with TCP Fast Open the SYN leaves with the first data. */
+static int connect_with_options(const struct trf_client *c)
 {
 	int fd = tl_socket(c->proto, 0);
 	int err, on = 1;
 
 	if (fd < 0)
 		return fd;
-	if (!setsockopt(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)) &&
-	    !connect(fd, &c->to.sa, c->to.len))
+	err = c->tos ? tl_set_tos(fd, c->tos) : 0;
+	if (!err && c->fastopen &&
+	    setsockopt(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)))
+		err = -errno;
+	if (!err && c->from.len && bind(fd, &c->from.sa, c->from.len))
+		err = -errno;
+	if (!err && connect(fd, &c->to.sa, c->to.len))
+		err = -errno;
+	if (!err)
 		return fd;
-	err = -errno;
 	close(fd);
 	return err;
 }
@@ -71,8 +77,8 @@ int trf_client_connect(const struct trf_client *c, struct trf_outcome *out)
 	int fd, err;
 
 	memset(out, 0, sizeof(*out));
-	fd = c->fastopen ? connect_fastopen(c) :
-			   tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
+	fd = c->fastopen || c->tos ? connect_with_options(c) :
+				     tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
 	if (fd < 0)
 		return trf_fail(out, fd, "connect: %s", tl_errno_name(-fd));
 	err = tl_set_timeouts(fd, c->timeout_ms);

@@ -788,6 +788,11 @@ static int server_main(void)
 		fprintf(stderr, "listen: %s\n", tl_errno_name(-fd));
 		return fd == -EAFNOSUPPORT ? KTAP_SKIP : KTAP_FAIL;
 	}
+	/* connections inherit it */
+	if (opt.client.tos && tl_set_tos(fd, opt.client.tos)) {
+		fprintf(stderr, "cannot set --tos\n");
+		return KTAP_FAIL;
+	}
 	printf("# listening on %s\n", tl_addr_str(&opt.client.from, text, sizeof(text)));
 	fprintf(stderr, "accept: %s\n", tl_errno_name(-trf_server_run(&srv, fd)));
 	return KTAP_FAIL;
@@ -813,6 +818,7 @@ static void bad_usage(void)
 		"  --verbose       server: one line for each operation\n"
 		"  --intree SIDE   client: client, server or both are the in-tree SMC, which\n"
 		"                  reports some resets as an end of the stream\n"
+		"  --tos N         IP_TOS or IPV6_TCLASS of each connection\n"
 		"  --fastopen      client: the first data is sent with the SYN\n"
 		"  --pages         client: streams are sent by sendfile() and received by splice(),\n"
 		"                  from lent memory, on both sides\n"
@@ -853,6 +859,7 @@ static const struct option longopts[] = {
 	{ "corrupt",	required_argument, NULL, 'C' },
 	{ "intree",	required_argument, NULL, 'I' },
 	{ "settle",	required_argument, NULL, 'T' },
+	{ "tos",	required_argument, NULL, 'O' },
 	{ "fastopen",	no_argument, NULL, 'F' },
 	{ "pages",	no_argument, NULL, 'P' },
 	{ }
@@ -905,6 +912,9 @@ static void parse_simple(int o)
 		break;
 	case 'T':
 		opt.settle_ms = strtoul(optarg, NULL, 0);
+		break;
+	case 'O':
+		opt.client.tos = strtoul(optarg, NULL, 0);
 		break;
 	case 'F':
 		opt.client.fastopen = true;

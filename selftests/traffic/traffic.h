@@ -194,6 +194,7 @@ void trf_server_conn(const struct trf_server *srv, int fd);
  * @show_mode: query the mode even if none is required
  * @timeout_ms: silence after which an operation has failed
  * @fastopen: the data is sent with the SYN
+ * @tos: IP_TOS or IPV6_TCLASS of each connection, 0 for none
  * @pages: streams are sent from pages of files and received into pipes, on both sides
  * @seed: changes with every connection
  */
@@ -205,6 +206,7 @@ struct trf_client {
 	bool show_mode;
 	bool fastopen;
 	bool pages;
+	int tos;
 	unsigned int timeout_ms;
 	u64 seed;
 };

@@ -4,7 +4,7 @@
 
 Usage: roce.py [--tshark] PCAP
 
-Prints JSON. Per direction ("10.0.0.1>10.0.0.2"):
+Prints JSON. Per direction ("10.0.0.1>10.0.0.2", "fd00::1>fd00::2"):
   write_bytes    RDMA WRITE payload, without retransmissions
   write_msgs     RDMA WRITE messages
   write_targets  different (rkey, 1 MiB of address) pairs written to
@@ -12,6 +12,7 @@ Prints JSON. Per direction ("10.0.0.1>10.0.0.2"):
   cdc, llc       SENDs with a CDC message; LLC messages by name
   send_other     SENDs with neither; each is a bug
   resent         RoCE packets seen again
+  tos            values of TOS or traffic class of the RoCE packets, ACKs included
   tcp_bytes      TCP payload, retransmissions included
   clc            CLC messages by name, found by their eye catcher
   bad            CLC or LLC messages whose length does not fit their type
@@ -24,6 +25,7 @@ Works with captures cut at 512 bytes a frame: lengths come from the headers.
 import collections
 import json
 import re
+import socket
 import struct
 import subprocess
 import sys
@@ -54,7 +56,7 @@ EYECATCHERS = (b"\xe2\xd4\xc3\xd9", b"\xe2\xd4\xc3\xc4")
 def new_direction():
     return {"write_bytes": 0, "write_msgs": 0, "write_targets": set(),
             "addresses": set(), "cdc": 0,
-            "llc": collections.Counter(), "send_other": 0, "resent": 0, "tcp_bytes": 0,
+            "llc": collections.Counter(), "send_other": 0, "resent": 0, "tos": set(), "tcp_bytes": 0,
             "clc": collections.Counter(), "bad": []}
 
 
@@ -97,10 +99,13 @@ class Link:
             total = struct.unpack_from(">H", data, off + 2)[0]
             src, dst = (".".join(map(str, data[o:o + 4])) for o in (off + 12, off + 16))
             l4, payload, size = data[off + 9], off + ihl, total - ihl
+            tos = data[off + 1]
         elif proto == 0x86dd:
             size = struct.unpack_from(">H", data, off + 4)[0]
-            src, dst = (data[o:o + 16].hex() for o in (off + 8, off + 24))
+            src, dst = (socket.inet_ntop(socket.AF_INET6, data[o:o + 16])
+                        for o in (off + 8, off + 24))
             l4, payload = data[off + 6], off + 40
+            tos = struct.unpack_from(">H", data, off)[0] >> 4 & 255
         else:
             return
         direction = f"{src}>{dst}"
@@ -108,6 +113,7 @@ class Link:
             self.tcp(direction, data, payload, size)
         elif l4 == 17 and len(data) >= payload + 20:
             if struct.unpack_from(">H", data, payload + 2)[0] == ROCE_PORT:
+                self.dirs[direction]["tos"].add(tos)
                 self.roce(direction, data, payload + 8, size - 8)
 
     def tcp(self, direction, data, off, size):
@@ -184,6 +190,7 @@ class Link:
         for direction, d in self.dirs.items():
             d["write_targets"] = len(d["write_targets"])
             d["addresses"] = sorted(d["addresses"])
+            d["tos"] = sorted(d["tos"])
             out[direction] = d
         return out
 

@@ -3,7 +3,8 @@
 """Check a captured run of cases/wire.sh from the packets alone. Prints KTAP.
 
 Usage: wire.py PCAP [--client ADDR] [--server ADDR] --streams N --bytes N
-               [--no-confirm-rkey] [--name NAME]
+               [--client-tos N] [--server-tos N] [--further PCAP] [--no-confirm-rkey]
+               [--name NAME]
 
 The capture must be a full one (vm.py --pcap full) of N streams (of that many
 bytes each way) between the client and the server of smc_traffic. Checked:
@@ -15,6 +16,10 @@ bytes each way) between the client and the server of smc_traffic. Checked:
   - TCP carries none of that payload;
   - the addresses of RMBs in Accept and Confirm are no addresses of memory: they are between
     2^46 and 2^47, where neither kernels are nor memory is;
+  - every RoCE packet of the client has --client-tos in its IP header, of the server --server-tos,
+    0 unless given;
+  - with --further, the same in the capture of the network of the group's second link, which may
+    carry some of the payload;
   - with --no-confirm-rkey, there is no CONFIRM RKEY message.
 """
 
@@ -62,9 +67,14 @@ def total(directions, key, want=lambda name: True):
 
 def v2_llc_offset(data):
     """Return the offset of a version 2 LLC message in an Ethernet frame, or None."""
-    if len(data) < 14 + 20 + 8 + 12 + 4 or data[12:14] != b"\x08\x00" or data[23] != 17:
+    if len(data) < 14 + 20 + 8 + 12 + 4:
         return None
-    udp = 14 + (data[14] & 15) * 4
+    if data[12:14] == b"\x08\x00" and data[23] == 17:
+        udp = 14 + (data[14] & 15) * 4
+    elif data[12:14] == b"\x86\xdd" and data[20] == 17:
+        udp = 14 + 40
+    else:
+        return None
     bth = udp + 8
     start = bth + roce.BTH.size
     if (struct.unpack_from(">H", data, udp + 2)[0] != roce.ROCE_PORT or
@@ -161,7 +171,14 @@ def check_decoding(rep, directions, pcap):
               *(bad[:10] or ["all right"]), *([f"{other} unknown SENDs"] if other else []))
 
 
-def check_payload(rep, directions, opt):
+def read(pcap):
+    link = roce.Link()
+    for data in roce.frames(pcap):
+        link.frame(data)
+    return link.result()
+
+
+def check_payload(rep, directions, further, opt):
     for name, src, dst, extra in (("client_to_server", opt.client, opt.server, REQUEST),
                                   ("server_to_client", opt.server, opt.client, VERDICT)):
         d = directions.get(f"{src}>{dst}")
@@ -169,11 +186,22 @@ def check_payload(rep, directions, opt):
             rep.check(name, False, f"no packet from {src} to {dst}")
             continue
         want = opt.streams * (opt.bytes + extra)
-        rep.check(name, d["write_bytes"] == want,
-                  f"{d['write_bytes']} bytes in {d['write_msgs']} WRITEs, the application "
-                  f"sent {want}; {d['resent']} packets came again")
+        parts = [p for p in (d, further.get(f"{src}>{dst}")) if p]
+        got, msgs, resent = (sum(p[key] for p in parts)
+                             for key in ("write_bytes", "write_msgs", "resent"))
+        rep.check(name, got == want,
+                  f"{got} bytes in {msgs} WRITEs, the application "
+                  f"sent {want}; {resent} packets came again")
         rep.check(name + "_not_tcp", d["tcp_bytes"] <= opt.streams * CLC_ALLOWANCE,
                   f"{d['tcp_bytes']} bytes by TCP")
+
+
+def check_tos(rep, directions, opt, prefix=""):
+    for name, src, dst, want in (("client_tos", opt.client, opt.server, opt.client_tos),
+                                 ("server_tos", opt.server, opt.client, opt.server_tos)):
+        seen = directions[f"{src}>{dst}"]["tos"] if f"{src}>{dst}" in directions else []
+        rep.check(prefix + name, seen == [want],
+                  f"{[hex(t) for t in seen]}, expected {want:#x}")
 
 
 def check_addresses(rep, directions):
@@ -205,6 +233,9 @@ def parse(argv):
     p.add_argument("--server", default="10.0.0.1")
     p.add_argument("--streams", type=int, required=True)
     p.add_argument("--bytes", type=int, required=True)
+    p.add_argument("--further", metavar="PCAP")
+    for side in "client", "server":
+        p.add_argument(f"--{side}-tos", type=lambda s: int(s, 0), default=0)
     p.add_argument("--no-confirm-rkey", action="store_true")
     p.add_argument("--name", default="", help="put before the names of the results")
     return p.parse_args(argv)
@@ -212,13 +243,17 @@ def parse(argv):
 
 def main(argv):
     opt = parse(argv)
-    link = roce.Link()
-    for data in roce.frames(opt.pcap):
-        link.frame(data)
-    directions = link.result()
+    directions = read(opt.pcap)
+    further = {}
+    if opt.further:
+        # the same hosts, on their second network (setup_net)
+        further = {k.replace("10.0.1.", "10.0.0."): d for k, d in read(opt.further).items()}
     rep = Report(opt.name)
     check_decoding(rep, directions, opt.pcap)
-    check_payload(rep, directions, opt)
+    check_payload(rep, directions, further, opt)
+    check_tos(rep, directions, opt)
+    if opt.further:
+        check_tos(rep, further, opt, "further_")
     check_addresses(rep, directions)
     check_llc(rep, directions, opt)
     return rep.show()

@@ -214,6 +214,9 @@ struct smc_balance {
  * @role: client or server
  * @peer: the peer and the negotiated parameters
  * @host: what groups with this host may take; holds a reference
+ * @traffic_class: of the packets that this host sends over the links: DSCP, without ECN bits;
+ *	constant from smc_lgr_begin() on
+ * @priority: sk_priority that gives these packets their service level; likewise
  * @failover_mutex: held from taking failed links out of the set until their connections are
  *	notified; sleeps; held while the device fences, never while waiting for the peer
  * @mutex: guards changes of the link set and of regions; sleeps; never held while waiting for
@@ -267,6 +270,8 @@ struct smc_lgr {
 	enum smc_role role;
 	struct smc_peer peer;
 	struct smc_host *host;
+	u8 traffic_class;
+	u32 priority;
 	struct mutex failover_mutex;	/* failover */
 	struct mutex mutex;		/* link set, regions */
 	struct smc_link __rcu *links[SMC_LGR_LINKS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The RoCE port that serves a TCP path, the first hop to a peer GID, and the VLAN and IP
- * prefixes of the path for SMC-R version 1.
+ * The RoCE port that serves a TCP path, the first hop to a peer GID, the service level, and the
+ * VLAN and IP prefixes of the path for SMC-R version 1.
  */
 #ifndef _SMC_RDMA_PATH_H
 #define _SMC_RDMA_PATH_H
@@ -57,6 +57,8 @@ int smc_path_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		     u8 mac[6], bool *direct);
 
 u16 smc_path_vlan(struct net_device *ndev);
+u8 smc_path_map_priority(struct net_device *ndev, u32 priority);
+u8 smc_path_service_level(struct net *net, const struct smc_path *path, u32 priority);
 bool smc_path_write_prefixes(struct net_device *ndev, const struct in6_addr *saddr,
 			     struct smc_clc_proposal *p);
 bool smc_path_match_prefixes(struct net_device *ndev, const struct in6_addr *daddr,

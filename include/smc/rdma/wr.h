@@ -278,6 +278,8 @@ struct smc_qp {
  * @dgid: peer GID
  * @dmac: MAC of the next hop
  * @hop_limit: 1 if the peer is on the same segment, 64 across routers
+ * @traffic_class: of our packets: DSCP, without ECN bits
+ * @sl: service level of our packets
  * @peer_qpn: peer queue pair number
  * @peer_psn: first PSN of the peer (our rq_psn)
  * @psn: our first PSN (sq_psn)
@@ -290,6 +292,8 @@ struct smc_qp_attr {
 	union ib_gid dgid;
 	u8 dmac[6];
 	u8 hop_limit;
+	u8 traffic_class;
+	u8 sl;
 	u32 peer_qpn;
 	u32 peer_psn;
 	u32 psn;
