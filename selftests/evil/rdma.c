@@ -173,6 +173,39 @@ static bool send_invalidate(struct el_env *e)
 	return check_refused(e->l);
 }
 
+/*
+ * A key of another peer's group. Soft-RoCE invalidates that region, since it does not check the
+ * domain, and no change of the module can prevent it (Documentation/compat.rst). What is checked
+ * here: the other peer's WRITE is refused and changes nothing, its connection ends with an error,
+ * and neither a further group of it nor the connections of this one suffer.
+ */
+static bool invalidate_foreign_group(struct el_env *e)
+{
+	static const struct el_case want = { .may_err = { ECONNABORTED, ECONNRESET } };
+	struct el_link other = { 0 }, next = { 0 };
+	struct el_conn c = { .fd = -1 }, d = { .fd = -1 };
+	struct el_env oe = { .t = e->t, .witness = e->witness, .l = &other, .a = &c };
+	struct el_env ne = { .t = e->t, .witness = e->witness, .l = &next, .a = &d };
+	u8 buf[SMC_CDC_LEN];
+	struct smc_cdc_msg m;
+	bool ok;
+
+	ok = !el_open(&other, e->t) && !el_join(&other, &c, 0) && el_alive(&oe, &c);
+	el_next_cdc(e->a, &m);
+	smc_cdc_msg_build(&m, buf, sizeof(buf));
+	ok = ok && !el_post(e->l, IBV_WR_SEND_WITH_INV, buf, sizeof(buf), 0, c.peer_rkey) &&
+	     !el_flush(e->l, WAIT_MS) && !el_write(&c, 100) && check_refused(&other) &&
+	     el_failed(&oe, &c, &want);
+	ok = ok && !el_open(&next, e->t) && !el_join(&next, &d, 0) && el_alive(&ne, &d);
+	el_order_close(e->witness, c.port);
+	el_order_close(e->witness, d.port);
+	el_drop(&c);
+	el_drop(&d);
+	el_close(&other);
+	el_close(&next);
+	return ok;
+}
+
 static void spoil_vaddr(struct evil_msg *m)
 {
 	smc_wire_put_be64(m->buf + OFF_VADDR, 0x1000);
@@ -268,6 +301,8 @@ const struct el_case el_rdma_cases[] = {
 	{ "rdma_write_with_imm", write_with_imm,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "rdma_send_with_imm",	send_with_imm,		EL_UNHARMED,	"rx_cdc", 1, { 0 } },
 	{ "rdma_invalidate",	send_invalidate,	EL_LINK_DIES,	"link_fail", 1, { 0 } },
+	{ "rdma_invalidate_foreign_group", invalidate_foreign_group, EL_UNHARMED, "link_fail", 1,
+	  { 0 } },
 	{ "rdma_confirm_forged", confirm_forged,	EL_UNHARMED,	"link_fail", 2, { 0 } },
 	{ "rdma_vanish",	qp_vanish,		EL_LINK_DIES,	"link_fail", 1, { 0 } },
 	{ "rdma_never_ready",	never_ready,		EL_LINK_DIES,	"link_stall", 1, { 0 } },
