@@ -784,6 +784,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	xa_init_flags(&lgr->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	spin_lock_init(&lgr->rtoken_lock);
 	smc_claim_init_list(&lgr->rmbe_claims);
+	smc_proof_init(&lgr->proofs);
 	smc_pool_init(&lgr->pool, lgr->host);
 	INIT_DELAYED_WORK(&lgr->idle_work, lgr_idle_work_fn);
 	INIT_WORK(&lgr->term_work, lgr_term_work_fn);

@@ -150,6 +150,7 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_RMB_BYTES]		= "rmb_bytes",
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
 	[SMC_STAT_MEM_LIMITED]		= "mem_limited",
+	[SMC_STAT_JOIN_LIMITED]		= "join_limited",
 };
 
 static struct stats_net *stats_of_net(struct net *net)

@@ -53,6 +53,8 @@ static void conn_free_work_fn(struct work_struct *work)
 	if (conn->tx.claim.rtoken >= 0)
 		smc_rtoken_put(lgr, conn->tx.claim.rtoken);
 	smc_conn_give_buffers(conn);
+	if (conn->rx.unproven && !conn->quarantine)
+		smc_proof_drop(lgr, &conn->tcp_addr);
 	if (room)
 		smc_lgr_set_regions_available(lgr);
 	smc_link_del_conn(conn->link);
@@ -261,6 +263,21 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 		conn->tx.peer_size = end->size;
 	spin_unlock_bh(&conn->lock);
 	return rc;
+}
+
+/**
+ * smc_conn_set_tcp_addr() - Set the address of the TCP peer
+ * @conn: connection whose RMBE is not announced yet; takes over the entry of smc_proof_begin()
+ * @addr: address, IPv4 as v4-mapped
+ *
+ * Context: Takes conn->lock.
+ */
+void smc_conn_set_tcp_addr(struct smc_conn *conn, const struct in6_addr *addr)
+{
+	spin_lock_bh(&conn->lock);
+	conn->tcp_addr = *addr;
+	conn->rx.unproven = smc_proof_needed(conn->lgr, addr);
+	spin_unlock_bh(&conn->lock);
 }
 
 /* ---- owner ------------------------------------------------------------------- */

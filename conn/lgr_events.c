@@ -53,6 +53,13 @@ static void conn_answer_move(struct smc_conn *conn)
 	conn->tx.cons_due = true;
 }
 
+/* Only the group's peer can send over the group, so the TCP address leads to it (lgr/proof.c). */
+static void conn_complete_proof(struct smc_conn *conn)
+{
+	conn->rx.unproven = false;
+	smc_proof_complete(conn->lgr, &conn->tcp_addr);
+}
+
 /* data path 9 to 11: apply one message and act on it; conn->lock held */
 static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
 {
@@ -69,6 +76,8 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 			      conn->token);
 		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	}
+	if (unlikely(conn->rx.unproven))
+		conn_complete_proof(conn);
 	if (got & SMC_CDC_DATA) {
 		smc_tcpinfo_count_received(conn, true);
 		smc_rx_sync_arrived_locked(conn, slot, had);

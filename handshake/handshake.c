@@ -87,8 +87,10 @@ static void hs_undo(struct smc_hs_ctx *ctx)
 	if (ctx->link)
 		smc_link_put(ctx->link);
 	if (ctx->lgr) {
-		if (ctx->reserved)
+		if (ctx->reserved) {
+			smc_proof_drop(ctx->lgr, &ctx->peer.tcp_addr);
 			smc_lgr_unreserve_conn(ctx->lgr);
+		}
 		smc_lgr_put(ctx->lgr);
 	}
 	if (smc_hs_unpark_path(ctx))

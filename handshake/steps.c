@@ -384,6 +384,7 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 		return PTR_ERR(conn);
 	ctx->reserved = false;	/* used up */
 	ctx->conn = conn;
+	smc_conn_set_tcp_addr(conn, &ctx->peer.tcp_addr);
 	if (smc_clcsock_wants_timestamps(ctx->hs->clcsock))
 		smc_timestamp_start(conn);
 	return 0;

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include "internal.h"
 
@@ -97,14 +98,40 @@ static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
 	return found;
 }
 
+/**
+ * struct client_miss - why a client found no group
+ * @wait: a group matches, but has no place yet
+ * @lost: a group matches and works, but not for this connection
+ * @unproven: likewise; the address is not proven, and the group has too many such connections
+ */
+struct client_miss {
+	bool wait;
+	bool lost;
+	bool unproven;
+};
+
+/* Reserve a place for a connection with a server that names @lgr. */
+static bool lgr_reserve_client(struct smc_lgr *lgr, const struct smc_peer *peer,
+			       struct client_miss *miss)
+{
+	if (!smc_proof_begin(lgr, &peer->tcp_addr)) {
+		miss->unproven = true;
+		return false;
+	}
+	if (smc_lgr_reserve_conn(lgr))
+		return true;
+	smc_proof_drop(lgr, &peer->tcp_addr);
+	miss->wait = true;
+	return false;
+}
+
 static struct smc_lgr *registry_find_client(struct net *net, const struct smc_peer *peer, u32 qpn,
-					    struct smc_link **link, bool *wait, bool *lost)
+					    struct smc_link **link, struct client_miss *miss)
 {
 	struct smc_lgr *lgr, *found = NULL;
 	struct smc_link *l;
 
-	*wait = false;
-	*lost = false;
+	memset(miss, 0, sizeof(*miss));
 	mutex_lock(&smc_registry.lock);
 	list_for_each_entry(lgr, &smc_registry.groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_CLIENT || smc_lgr_is_dead(lgr) ||
@@ -115,23 +142,26 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 		l = smc_lgr_get_named_link(lgr, qpn, peer);
 		if (l && !lgr_has_vlan(lgr, peer)) {
 			/* the group works, so it is not out of sync */
-			*lost = true;
+			miss->lost = true;
 			smc_link_put(l);
 			smc_lgr_put(lgr);
 			continue;
 		}
-		if (l && lgr->ready && smc_link_usable(l) && smc_lgr_reserve_conn(lgr)) {
-			*link = l;
-			found = lgr;
-			break;
+		if (l && lgr->ready && smc_link_usable(l)) {
+			if (lgr_reserve_client(lgr, peer, miss)) {
+				*link = l;
+				found = lgr;
+				break;
+			}
+		} else if (l) {
+			miss->wait = true;
 		}
 		/*
 		 * The group is still in its first contact, or has no free place here yet. Keep
 		 * looking: any host can begin a first contact under the ID of another host, so a
 		 * further group may match.
 		 */
-		*wait = *wait || l;
-		*lost |= !l && lgr_had_link(lgr, qpn);
+		miss->lost |= !l && lgr_had_link(lgr, qpn);
 		if (l)
 			smc_link_put(l);
 		smc_lgr_put(lgr);
@@ -143,7 +173,7 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 /**
  * smc_lgr_find_client() - find the group that a server names in a subsequent contact
  * @net: namespace
- * @peer: peer ID, GID, MAC and version of the Accept; VLAN of the connection
+ * @peer: peer ID, GID, MAC and version of the Accept; VLAN and TCP address of the connection
  * @peer_qpn: queue pair number of the Accept
  * @deadline: jiffies; how long to wait while the group is in its first contact or has no free
  *	place (the server counts a connection as closed before the client does)
@@ -152,25 +182,28 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
  *
  * RFC 7609 section 3.5.2. Process context, sleeps.
  *
- * Return: the group with a reference and a reserved place, or ERR_PTR: -ENOENT (no such group:
- * out of sync), -ENOLINK (the link has failed, its group has not; or it is on another VLAN),
- * -ETIMEDOUT, -ECANCELED.
+ * Return: the group with a reference, a reserved place and an entry of smc_proof_begin(), or
+ * ERR_PTR: -ENOENT (no such group: out of sync), -ENOLINK (the link has failed, its group has not;
+ * or it is on another VLAN; or the server has another address than the group's first contact, and
+ * too many such connections are unproven), -ETIMEDOUT, -ECANCELED.
  */
 struct smc_lgr *smc_lgr_find_client(struct net *net, const struct smc_peer *peer, u32 peer_qpn,
 				    unsigned long deadline, const bool *cancel,
 				    struct smc_link **link)
 {
+	struct client_miss miss;
 	struct smc_lgr *lgr;
-	bool wait, lost;
 	int seq;
 
 	for (;;) {
 		seq = atomic_read(&smc_registry.seq);
-		lgr = registry_find_client(net, peer, peer_qpn, link, &wait, &lost);
+		lgr = registry_find_client(net, peer, peer_qpn, link, &miss);
 		if (lgr)
 			return lgr;
-		if (!wait)
-			return ERR_PTR(lost ? -ENOLINK : -ENOENT);
+		if (!miss.wait && miss.unproven)
+			smc_stats_inc(net, SMC_STAT_JOIN_LIMITED);
+		if (!miss.wait)
+			return ERR_PTR(miss.lost || miss.unproven ? -ENOLINK : -ENOENT);
 		if (cancel && READ_ONCE(*cancel))
 			return ERR_PTR(-ECANCELED);
 		if (time_after_eq(jiffies, deadline))

@@ -80,6 +80,7 @@ struct el_conn;
  * @refused: as server: reason of its rejection, or 0
  * @declined: as server: diagnosis of the latest Decline
  * @timeout_ms: as server: limit for answers; 0: the default
+ * @at: as server: our address to which the client connects; NULL: that of @t
  * @keys: for a further link: rkeys of the server's RMBs there, by their rkeys on the first one
  * @nkeys: number of @keys
  * @on_ask: called when a CDC asks for the number of the last CDC received; may be NULL
@@ -119,6 +120,7 @@ struct el_link {
 	u8 refused;
 	u32 declined;
 	unsigned int timeout_ms;
+	const struct tl_addr *at;
 	struct smc_llc_rtoken keys[EL_KEYS];
 	unsigned int nkeys;
 	void (*on_ask)(struct el_conn *c);

@@ -154,7 +154,8 @@ static int link_phase(struct el_env *e, struct el_link *l, const struct smc_clc_
  * @e: case
  * @l: our end of the link in the Accept
  * @c: connection, initialized here
- * @nr: index of the connection in the group
+ * @nr: index of the connection in the group; from EL_CONNS on: an RMBE that we do not have, and
+ *	CDCs to the connection are not seen
  *
  * Return: 0 or a negative errno: -ECONNREFUSED if the client declined or closed, -EBADE
  * if its application got no SMC connection.
@@ -163,7 +164,7 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 {
 	struct el_link *group = l->near ?: l;
 	bool first = !group->established;
-	struct tl_addr at = group->t->local;
+	struct tl_addr at = group->at ? *group->at : group->t->local;
 	struct el_outcome o;
 	struct smc_clc_accept a;
 	int err;
@@ -177,7 +178,8 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 		err = clc_exchange(group, c, nr, first, &a);
 	if (!err) {
 		el_take_end(c, &a);
-		group->conns[nr] = c;
+		if (nr < EL_CONNS)
+			group->conns[nr] = c;
 	}
 	if (!err && first)
 		err = link_phase(e, group, &a);

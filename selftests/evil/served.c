@@ -14,6 +14,9 @@
 #define FLOOD		100	/* more messages than a group queues */
 #define MOMENTS		5	/* moments at which a link is deleted */
 #define ORDERS		20	/* DELETE LINKs for links that do not exist */
+#define NAMINGS		30	/* connections with a server that names another host's group */
+#define UNPROVEN	8	/* those of them that the client takes */
+#define ADDRESSES	12	/* connections with another address of a good server */
 
 /* Group of the running case, for the functions that change a message. */
 static struct el_second *cur;
@@ -613,6 +616,137 @@ static bool claims_group(struct el_env *e)
 	return ok;
 }
 
+/* Wait until as many RMBEs are in quarantine as connections were taken, and check for more. */
+static bool quarantine_bounded(struct el_env *e, u64 before)
+{
+	bool ok = el_counted(e, e->l, "elem_quarantine", NULL, before + UNPROVEN - 1);
+	u64 until = tl_now_ns() + SHORT_MS * TL_NSEC_PER_MSEC;
+	u64 spent;
+
+	while (tl_now_ns() < until) {
+		el_poll(e->l);
+		tl_sleep_ms(5);
+	}
+	spent = el_counter(e->witness, "elem_quarantine") - before;
+	/* connections of an earlier case may end now, too */
+	if (ok && spent < 2 * UNPROVEN)
+		return true;
+	ktap_note("%llu RMBEs in quarantine", (unsigned long long)spent);
+	return false;
+}
+
+/* Check that the group takes a connection of its own server. */
+static bool own_conn_works(struct el_env *e)
+{
+	struct el_conn c = { .fd = -1 };
+	int err = el_serve_join(e, e->l, &c, 2);
+	bool ok = !err && conn_alive(e, &c);
+
+	if (err)
+		ktap_note("own server: %s, Decline %08x", tl_errno_name(-err), e->l->declined);
+	el_order_close(e->witness, c.port);
+	el_drop(&c);
+	return ok;
+}
+
+/* Let a server at another address name the group; see el_serve_join() for @nr. */
+static int name_group(struct el_env *e, struct el_conn *c, unsigned int nr)
+{
+	int err;
+
+	e->l->declined = 0;
+	e->l->at = &e->other->from;
+	err = el_serve_join(e, e->l, c, nr);
+	e->l->at = NULL;
+	return err;
+}
+
+/* With a wrong key: the connection never began, so it does not count. */
+static bool name_group_wrong(struct el_env *e)
+{
+	bool ok = true;
+
+	e->l->spoil_confirm = el_spoil_rkey;
+	for (int i = 0; ok && i < ADDRESSES; i++) {
+		struct el_conn c;
+		int err = name_group(e, &c, EL_CONNS);
+
+		ok = err == -ECONNREFUSED && e->l->declined == SMC_CLC_DECL_RTOKEN;
+		if (!ok)
+			ktap_note("wrong key: %s, Decline %08x", tl_errno_name(-err),
+				  e->l->declined);
+		el_order_close(e->witness, c.port);
+		el_drop(&c);
+	}
+	e->l->spoil_confirm = NULL;
+	return ok;
+}
+
+/*
+ * A server at another address names the group again and again, for which it has to know the key of
+ * an RMB. The group's server knows nothing of these connections, so each one costs the client an
+ * RMBE: it takes a few, and the others are TCP.
+ */
+static bool names_group(struct el_env *e)
+{
+	static const struct el_case want = { .may_err = { ECONNRESET } };
+	u64 spent = el_counter(e->witness, "elem_quarantine");
+	u64 limited = el_counter(e->witness, "join_limited");
+	bool ok = name_group_wrong(e);
+	unsigned int taken = 0;
+
+	for (unsigned int i = 0; ok && i < NAMINGS; i++) {
+		struct el_conn c;
+		int err = name_group(e, &c, EL_CONNS + i);
+
+		taken += !err;
+		/* the group exists, so it must not be phased out */
+		ok = !err || (err == -ECONNREFUSED && e->l->declined == SMC_CLC_DECL_NO_LINK);
+		if (!ok)
+			ktap_note("%u: %s, Decline %08x", i, tl_errno_name(-err), e->l->declined);
+		if (c.fd >= 0)
+			evil_reset(c.fd);
+		/* ... by the reset, which leaves the RMBE in quarantine after a few seconds */
+		ok = ok && (err || el_failed(e, &c, &want));
+		el_order_close(e->witness, c.port);
+	}
+	if (ok && taken != UNPROVEN) {
+		ktap_note("%u connections were taken", taken);
+		ok = false;
+	}
+	limited = el_counter(e->witness, "join_limited") - limited;
+	if (ok && limited != NAMINGS - UNPROVEN) {
+		ktap_note("join_limited grew by %llu", (unsigned long long)limited);
+		ok = false;
+	}
+	return ok && quarantine_bounded(e, spent) && own_conn_works(e);
+}
+
+/* A good server with two addresses has one group for both, and no limit. */
+static bool second_address(struct el_env *e)
+{
+	static const struct el_case want = { .may_err = { ECONNRESET } };
+	u64 made = el_counter(e->witness, "first_contact");
+	bool ok = true;
+
+	for (int i = 0; ok && i < ADDRESSES; i++) {
+		struct el_conn c;
+		struct smc_cdc_msg m;
+		int err = name_group(e, &c, 2);
+
+		if (err)
+			ktap_note("%d: %s, Decline %08x", i, tl_errno_name(-err), e->l->declined);
+		ok = !err && conn_alive(e, &c);
+		/* the end of the connection, so that its RMBE is free for the next one */
+		el_next_cdc(&c, &m);
+		m.state |= SMC_CDC_S_ABORT;
+		ok = ok && !el_cdc(&c, &m) && el_failed(e, &c, &want);
+		el_order_close(e->witness, c.port);
+		el_drop(&c);
+	}
+	return ok && el_counter(e->witness, "first_contact") == made;
+}
+
 /* Send a DELETE LINK and wait for its answer. */
 static bool delete_answered(struct el_link *l, const struct smc_llc_msg *m)
 {
@@ -811,6 +945,8 @@ const struct el_case el_served_cases[] = {
 	{ "served_first_confirm_forged", first_confirm_forged, EL_UNHARMED, "lgr_term", 4, { 0 } },
 	{ "served_early_offer",	early_offer,		EL_UNHARMED,	"rx_llc_bad", 1, { 0 } },
 	{ "served_claims_group", claims_group,		EL_UNHARMED,	"clnt_smc", 1, { 0 } },
+	{ "served_names_group",	names_group,		EL_UNHARMED,	"join_limited", 1, { 0 } },
+	{ "served_second_address", second_address,	EL_UNHARMED,	"clnt_smc", 1, { 0 } },
 	{ "served_confirm_again", confirm_again,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "served_confirm_again_qpn", confirm_again_qpn, EL_LINK_DIES,	"link_fail", 1, { 0 } },
 	{ "served_delete_operator", delete_operator,	EL_UNHARMED,	"link_del", 1, { 0 } },

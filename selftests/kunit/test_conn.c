@@ -6,6 +6,7 @@
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
@@ -823,6 +824,81 @@ static void conn_ends_clcsock(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/* ---- connections of an address that did not make the group ---- */
+
+static const struct in6_addr proof_addr = { .s6_addr = { [10] = 0xff, 0xff, 10, 0, 0, 9 } };
+
+static void conn_env_begin_unproven(struct kunit *test, struct conn_env *e, struct smc_conn *conn)
+{
+	KUNIT_ASSERT_TRUE(test, smc_proof_begin(e->lgr, &proof_addr));
+	smc_conn_set_tcp_addr(conn, &proof_addr);
+	KUNIT_ASSERT_TRUE(test, conn->rx.unproven);
+}
+
+/* The first message of the group's peer proves the address, for other connections, too. */
+static void conn_proof_by_message(struct kunit *test)
+{
+	struct smc_conn *other;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	other = conn_env_create_conn(test, &e);
+	smc_conn_set_tcp_addr(other, &e.lgr->peer.tcp_addr);
+	KUNIT_EXPECT_FALSE(test, other->rx.unproven);
+	conn_env_begin_unproven(test, &e, other);
+	conn_env_begin_unproven(test, &e, e.conn);
+	KUNIT_EXPECT_EQ(test, e.lgr->proofs.nopen, 2);
+	conn_env_receive(&e, e.second, 1, 0);
+	KUNIT_EXPECT_FALSE(test, e.conn->rx.unproven);
+	KUNIT_EXPECT_EQ(test, e.lgr->proofs.nopen, 0);
+	KUNIT_ASSERT_EQ(test, e.lgr->proofs.nproven, 1);
+	KUNIT_EXPECT_TRUE(test, ipv6_addr_equal(&e.lgr->proofs.proven[0], &proof_addr));
+	smc_conn_discard(other, true);
+	conn_env_end(&e);
+}
+
+/* A message that aborts the connection proves nothing. */
+static void conn_proof_bad_message(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .prod = { .off = SIZE + 1 } };
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	conn_env_begin_unproven(test, &e, e.conn);
+	conn_env_receive_msg(&e, e.second, &msg);
+	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
+	KUNIT_EXPECT_TRUE(test, e.conn->rx.unproven);
+	KUNIT_EXPECT_EQ(test, e.lgr->proofs.nopen, 1);
+	KUNIT_EXPECT_EQ(test, e.lgr->proofs.nproven, 0);
+	conn_env_end(&e);
+}
+
+/* Without a proof only a connection in quarantine counts after its end. */
+static void conn_proof_quarantine(struct kunit *test)
+{
+	u64 before = smc_stats_get(&init_net, SMC_STAT_ELEM_QUARANTINE);
+	unsigned long until = jiffies + PATIENCE;
+	struct workqueue_struct *wq;
+	struct smc_conn *conn;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	wq = e.conn->wq;
+	conn = conn_env_create_conn(test, &e);
+	conn_env_begin_unproven(test, &e, conn);
+	smc_conn_discard(conn, true);
+	conn = conn_env_create_conn(test, &e);
+	conn_env_begin_unproven(test, &e, conn);
+	smc_conn_discard(conn, false);
+	while ((smc_stats_get(&init_net, SMC_STAT_ELEM_QUARANTINE) == before ||
+		READ_ONCE(e.lgr->proofs.nopen) > 1) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	flush_workqueue(wq);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_ELEM_QUARANTINE), before + 1);
+	KUNIT_EXPECT_EQ(test, e.lgr->proofs.nopen, 1);
+	conn_env_end(&e);
+}
+
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_SLOW(conn_peer_silent),
 	KUNIT_CASE_SLOW(conn_peer_silent_between),
@@ -848,6 +924,9 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_reset_without_group),
 	KUNIT_CASE(conn_reset_by_peer),
 	KUNIT_CASE(conn_ends_clcsock),
+	KUNIT_CASE(conn_proof_by_message),
+	KUNIT_CASE(conn_proof_bad_message),
+	KUNIT_CASE(conn_proof_quarantine),
 	{}
 };
 

@@ -776,6 +776,130 @@ static void lgr_find_client_link_failed(struct kunit *test)
 	smc_link_put(second);
 }
 
+/* ---- client: servers that name a group from another address ---- */
+
+/* Address number @no of host number @host. */
+static struct in6_addr proof_addr(u8 host, u8 no)
+{
+	struct in6_addr addr = { .s6_addr = { 0x20, 0x01, 0x0d, 0xb8, [7] = host, [15] = no } };
+
+	return addr;
+}
+
+/* Let a server with that address name the group, and give the place back, but not the entry. */
+static long proof_join(struct smc_lgr *lgr, struct in6_addr addr)
+{
+	struct smc_peer peer = lgr->peer;
+	struct smc_link *link = NULL;
+	struct smc_lgr *found;
+
+	peer.tcp_addr = addr;
+	found = client_find_lgr(&peer, ENV_PEER_QPN, 0, &link);
+	if (IS_ERR(found))
+		return PTR_ERR(found);
+	smc_link_put(link);
+	smc_lgr_unreserve_conn(found);
+	smc_lgr_put(found);
+	return found == lgr ? 0 : -EINVAL;
+}
+
+/* A client's group whose place for the first contact stays reserved. */
+static struct smc_lgr *proof_create_group(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
+
+	lgr->peer.tcp_addr = proof_addr(1, 1);
+	smc_lgr_set_ready(lgr);
+	return lgr;
+}
+
+/* Eight unproven connections of a host, sixteen of all; none of the first contact's address. */
+static void lgr_proof_limit(struct kunit *test)
+{
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_JOIN_LIMITED);
+	struct smc_lgr *lgr = proof_create_group(test);
+	u32 refs = kref_read(&lgr->ref), i;
+	struct in6_addr addr;
+
+	for (i = 0; i < SMC_PROOF_OPEN_HOST; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(2, i)), 0);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_JOIN_LIMITED), limited);
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(2, i)), -ENOLINK);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_JOIN_LIMITED), limited + 20);
+	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs);
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 1);
+	/* a neighbour of the peer is another host, too */
+	for (i = 2; i < SMC_PROOF_OPEN_HOST + 2; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(1, i)), 0);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(1, i)), -ENOLINK);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(3, 1)), -ENOLINK);
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(1, 1)), 0);
+	/* one that ended in order makes room for one */
+	addr = proof_addr(2, 1);
+	smc_proof_drop(lgr, &addr);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(3, 1)), 0);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(3, 1)), -ENOLINK);
+	/* the group is the same for others */
+	addr = lgr->peer.tcp_addr;
+	smc_proof_drop(lgr, &addr);
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, SMC_PROOF_OPEN);
+}
+
+/* A group without a free place for the connection keeps no entry. */
+static void lgr_proof_full(struct kunit *test)
+{
+	struct smc_lgr *lgr = proof_create_group(test);
+	u32 i;
+
+	xa_lock_bh(&lgr->conns);
+	lgr->reserved = SMC_LGR_CONNS_MAX;
+	xa_unlock_bh(&lgr->conns);
+	for (i = 0; i < 2 * SMC_PROOF_OPEN; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(2, 1)), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, 0);
+	xa_lock_bh(&lgr->conns);
+	lgr->reserved = 1;
+	xa_unlock_bh(&lgr->conns);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(2, 1)), 0);
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, 1);
+}
+
+/* A proven address has no limit; eight of them are remembered. */
+static void lgr_proof_addresses(struct kunit *test)
+{
+	struct smc_lgr *lgr = proof_create_group(test);
+	struct in6_addr addr = proof_addr(2, 1);
+	u32 i;
+
+	for (i = 0; i < SMC_PROOF_OPEN_HOST - 1; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, addr), 0);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(2, 2)), 0);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, addr), -ENOLINK);
+	/* concerns all connections of the address, and no other */
+	smc_proof_complete(lgr, &addr);
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, 1);
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, addr), 0);
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, 1);
+	/* the one that was proven longest ago goes */
+	for (i = 0; i < SMC_PROOF_ADDRS; i++) {
+		addr = proof_addr(10 + i, 1);
+		smc_proof_complete(lgr, &addr);
+		addr = proof_addr(2, 1);
+		if (i < SMC_PROOF_ADDRS / 2)
+			smc_proof_complete(lgr, &addr);
+	}
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nproven, SMC_PROOF_ADDRS);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(2, 1)), 0);
+	for (i = 1; i < SMC_PROOF_ADDRS; i++)
+		KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(10 + i, 1)), 0);
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, 1);
+	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(10, 1)), 0);
+	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, 2);
+}
+
 /* ---- the link set ---- */
 
 static void lgr_add_link(struct kunit *test)
@@ -1535,6 +1659,9 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_find_client_network),
 	KUNIT_CASE(lgr_find_client_full),
 	KUNIT_CASE(lgr_find_client_link_failed),
+	KUNIT_CASE(lgr_proof_limit),
+	KUNIT_CASE(lgr_proof_full),
+	KUNIT_CASE(lgr_proof_addresses),
 	KUNIT_CASE(lgr_add_link),
 	KUNIT_CASE(lgr_link_numbers),
 	KUNIT_CASE(lgr_pick_link),

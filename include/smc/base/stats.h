@@ -98,6 +98,7 @@ enum smc_stat {
 	SMC_STAT_RMB_BYTES,		/* bytes of all RMBs allocated so far */
 	SMC_STAT_RMB_FREED,		/* of these: freed */
 	SMC_STAT_MEM_LIMITED,		/* regions not allocated: a limit of memory is reached */
+	SMC_STAT_JOIN_LIMITED,		/* groups not joined: too many unproven connections */
 	SMC_STAT_MAX
 };
 

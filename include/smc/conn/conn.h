@@ -168,6 +168,8 @@ struct smc_timestamps {
  * @path: link over which the peer writes
  * @seq: last sequence number received
  * @seen: at least one CDC was received
+ * @unproven: the group's peer may know nothing of this connection (smc_conn.tcp_addr); cleared by
+ *	its first message
  * @peer_state: SMC_CDC_S_* received so far
  * @ended: the peer has sent D or C while we received: no byte follows those in @ring
  * @answer_due: the next CDC acknowledges the peer's last message (orderly move)
@@ -184,6 +186,7 @@ struct smc_conn_rx {
 	struct smc_failover_rx path;
 	u16 seq;
 	bool seen;
+	bool unproven;
 	u8 peer_state;
 	bool ended;
 	bool answer_due;
@@ -220,6 +223,7 @@ struct smc_conn_rx {
  * @releasing: CLOSED was reached: unregister as soon as the last message is sent
  * @unregistered: removed from the token table
  * @quarantine: the peer may still write into our RMBE
+ * @tcp_addr: address of the TCP peer, valid while @rx.unproven
  * @deadline: jiffies: end of a waiting state, of lingering or of @releasing
  * @tcp_end: how the clcsock has to end; SMC_TCP_END_NONE: not yet, or @releasing without an order:
  *	the peer has closed first
@@ -255,6 +259,7 @@ struct smc_conn {
 	bool releasing;
 	bool unregistered;
 	bool quarantine;
+	struct in6_addr tcp_addr;
 	unsigned long deadline;
 	enum smc_tcp_end tcp_end;
 	unsigned long tcp_end_deadline;
@@ -336,6 +341,7 @@ struct smc_conn_peer_end {
 };
 
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end);
+void smc_conn_set_tcp_addr(struct smc_conn *conn, const struct in6_addr *addr);
 void smc_conn_activate(struct smc_conn *conn);
 void smc_conn_discard(struct smc_conn *conn, bool quarantine);
 

@@ -82,6 +82,28 @@ struct smc_claims {
 	wait_queue_head_t wait;
 };
 
+#define SMC_PROOF_ADDRS		8
+#define SMC_PROOF_OPEN		16
+#define SMC_PROOF_OPEN_HOST	8
+
+/**
+ * struct smc_proofs - connections of a client's group that its peer may know nothing of
+ * @lock: guards all of this; leaf, BH off
+ * @nproven: number of @proven
+ * @proven: TCP addresses that are known to lead to the peer, besides that of the first contact;
+ *	the latest first
+ * @nopen: number of @open
+ * @open: TCP addresses of unproven connections, one entry for each, in no order; at most
+ *	SMC_PROOF_OPEN_HOST of a host
+ */
+struct smc_proofs {
+	spinlock_t lock;
+	u8 nproven;
+	struct in6_addr proven[SMC_PROOF_ADDRS];
+	u8 nopen;
+	struct in6_addr open[SMC_PROOF_OPEN];
+};
+
 /**
  * struct smc_peer - the peer of a group, and the negotiated parameters; constant after creation
  *	unless noted
@@ -240,6 +262,7 @@ struct smc_balance {
  * @rtoken_announcements: number of RMB announcements by the peer
  * @rtokens: the peer's RMBs, SMC_LGR_RTOKENS entries
  * @rmbe_claims: RMBEs and alert tokens of the peer that connections use
+ * @proofs: client: which TCP addresses may name the group in an Accept
  * @pool: memory regions of this host
  * @ready: first contact finished: handshakes may join; under the registry lock
  * @dead: the group terminates and no look-up returns it; never cleared
@@ -289,6 +312,7 @@ struct smc_lgr {
 	u32 rtoken_announcements;
 	struct smc_rtoken *rtokens;
 	struct smc_claims rmbe_claims;
+	struct smc_proofs proofs;
 	struct smc_pool pool;
 	bool ready;
 	bool dead;
@@ -426,6 +450,13 @@ void smc_rtoken_clear_slot(struct smc_lgr *lgr, u32 slot);
 void smc_claim_init_list(struct smc_claims *claims);
 int smc_claim_begin(struct smc_lgr *lgr, struct smc_claim *claim);
 void smc_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
+
+/* lgr/proof.c */
+void smc_proof_init(struct smc_proofs *proofs);
+bool smc_proof_needed(const struct smc_lgr *lgr, const struct in6_addr *addr);
+bool smc_proof_begin(struct smc_lgr *lgr, const struct in6_addr *addr);
+void smc_proof_drop(struct smc_lgr *lgr, const struct in6_addr *addr);
+void smc_proof_complete(struct smc_lgr *lgr, const struct in6_addr *addr);
 
 /* lgr/lookup.c */
 struct smc_contact_entry;
