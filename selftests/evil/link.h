@@ -73,6 +73,7 @@ struct el_conn;
  * @mute: do not post receives again, and answer nothing
  * @spoil: changes our CONFIRM LINK; may be NULL
  * @spoil_confirm: changes our CLC Confirm, or Accept; may be NULL
+ * @crossed: our Confirm names the link of the group that the Accept does not name
  * @far: our end of a further link, polled with this one; NULL: reject ADD LINK
  * @spoil_add: changes our ADD LINK response, or request, for @far; may be NULL
  * @near: for a further link: the first one, which has the connections of the group
@@ -113,6 +114,7 @@ struct el_link {
 	bool mute;
 	void (*spoil)(struct smc_llc_msg *msg);
 	void (*spoil_confirm)(struct evil_msg *m);
+	bool crossed;
 	struct el_link *far;
 	void (*spoil_add)(struct smc_llc_msg *msg);
 	struct el_link *near;

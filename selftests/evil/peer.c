@@ -492,7 +492,10 @@ int el_join(struct el_link *l, struct el_conn *c, unsigned int nr)
 	err = a.first_contact ? el_qp_up(l, &a) : 0;
 	if (err)
 		return err;
+	if (l->crossed)
+		c->link = c->link == l ? l->far : l;
 	send_confirm(c, &a, nr);
+	c->link = c->home;
 	return a.first_contact ? await_established(l, c) : 0;
 }
 

@@ -343,8 +343,48 @@ static bool confirm_forged(struct el_env *e)
 	return true;
 }
 
+static void spoil_qpn(struct evil_msg *m)
+{
+	smc_wire_put_be24(m->buf + OFF_QPN, smc_wire_get_be24(m->buf + OFF_QPN) ^ 0x800000);
+}
+
+/*
+ * The Confirm of a subsequent contact names the link that the Accept does not name (RFC 7609
+ * section 3.5.2.3): the server finds our RMBE by its key on that link. Then one names no link.
+ */
+static bool second_named(struct el_env *e)
+{
+	u64 before = el_counter(e->witness, "link_add");
+	u64 bad = el_counter(e->witness, "peer_end_bad");
+	struct el_conn none = { .fd = -1 };
+	struct el_env env = *e;
+	struct el_second s;
+	struct evil_msg m;
+	bool ok = second_begin(e, &s, NULL, NULL) &&
+		  el_counted(e, &s.l, "link_add", NULL, before);
+
+	s.l.crossed = true;
+	ok = ok && !el_join(&s.l, &s.d, 1);
+	s.l.crossed = false;
+	env.l = s.d.link;
+	ok = ok && el_alive(&env, &s.d) &&
+	     el_order_send(e->witness, s.d.port, 1000) == 1000 &&
+	     el_await(&s.l, &s.d.cdc.prod.off, 999, WAIT_MS);
+	if (ok && el_counter(e->witness, "peer_end_bad") != bad) {
+		ktap_note("our end was refused");
+		ok = false;
+	}
+	s.l.spoil_confirm = spoil_qpn;
+	ok = ok && !el_join(&s.l, &none, 2) && el_await_clc(&s.l, none.fd, &m) == EVIL_CLOSED &&
+	     el_alive(&env, &s.d) && second_check(e, &s);
+	el_drop(&none);
+	el_second_end(&s);
+	return ok;
+}
+
 const struct el_case el_second_cases[] = {
 	{ "second_works",	second_works,		EL_UNHARMED,	"link_asym", 1, { 0 } },
+	{ "second_named",	second_named,		EL_UNHARMED,	"peer_end_bad", 1, { 0 } },
 	{ "second_silent",	second_silent,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
 	{ "second_breaks",	second_breaks,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
 	{ "second_rejected_later", rejected_later,	EL_UNHARMED,	"link_add_fail", 1, { 0 } },

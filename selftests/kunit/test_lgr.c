@@ -714,6 +714,35 @@ static void lgr_find_client_network(struct kunit *test)
 	smc_link_put(first);
 }
 
+/* RFC 7609 section 3.5.2.3: an Accept or Confirm may name any link of the group. */
+static void lgr_find_client_second(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
+	struct smc_peer peer = env_make_peer(1);
+	struct smc_link *link = NULL;
+
+	env_bring_up(test, second);
+	second->peer_qpn = ENV_PEER_QPN + 1;
+	smc_lgr_set_ready(lgr);
+	KUNIT_EXPECT_PTR_EQ(test, client_find_lgr(&peer, ENV_PEER_QPN + 1, 0, &link), lgr);
+	KUNIT_EXPECT_PTR_EQ(test, link, second);
+	if (link) {
+		smc_link_put(link);
+		smc_lgr_unreserve_conn(lgr);
+		smc_lgr_put(lgr);
+	}
+	link = smc_lgr_get_named_link(lgr, ENV_PEER_QPN, &peer);
+	KUNIT_EXPECT_PTR_EQ(test, link, first);
+	if (link)
+		smc_link_put(link);
+	/* queue pairs of two RNICs may have the same number */
+	peer.gid.raw[15]++;
+	KUNIT_EXPECT_NULL(test, smc_lgr_get_named_link(lgr, ENV_PEER_QPN + 1, &peer));
+	smc_link_put(second);
+	smc_link_put(first);
+}
+
 /*
  * All places of the client's group are taken by connections that the server already counts as
  * closed: the handshake waits for a place.
@@ -1657,6 +1686,7 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(contact_wait),
 	KUNIT_CASE(lgr_find_client),
 	KUNIT_CASE(lgr_find_client_network),
+	KUNIT_CASE(lgr_find_client_second),
 	KUNIT_CASE(lgr_find_client_full),
 	KUNIT_CASE(lgr_find_client_link_failed),
 	KUNIT_CASE(lgr_proof_limit),

@@ -6,6 +6,7 @@
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
@@ -77,6 +78,22 @@ static struct smc_link *llc_pair_add_link(struct kunit *test, const struct llc_p
 
 	WRITE_ONCE(link->num, num);
 	env_bring_up(test, link);
+	return link;
+}
+
+/*
+ * Add a link with number @num that has keys for the RMBs of this host and lacks only its
+ * confirmation. Return it with a reference.
+ */
+static struct smc_link *llc_pair_begin_link(struct kunit *test, const struct llc_pair *p, u8 num)
+{
+	struct smc_link *link = env_add_link(test, p->lgr);
+
+	WRITE_ONCE(link->num, num);
+	fake_ib_gid(&link->peer_gid);
+	link->peer_qpn = ENV_PEER_QPN + num;
+	KUNIT_ASSERT_EQ(test, smc_link_connect(link), 0);
+	KUNIT_ASSERT_EQ(test, smc_pool_register_link(&p->lgr->pool, link->slot), 0);
 	return link;
 }
 
@@ -313,6 +330,15 @@ static void llc_pair_expect_one_left(struct kunit *test, const struct llc_pair *
 	KUNIT_EXPECT_TRUE(test, smc_link_usable(p->first));
 }
 
+/* Our end of the link still works: its queue pair has neither failed nor gone. */
+static void llc_pair_expect_second_up(struct kunit *test, const struct llc_pair *p)
+{
+	const struct lgr_env *env = test->priv;
+
+	KUNIT_EXPECT_TRUE(test, smc_link_usable(p->second));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(env->fake->nsteps), 0);
+}
+
 /* The link fails: a server deletes it at once, a client asks a native server at once to do so. */
 static void llc_run_lost(struct kunit *test, enum smc_role role)
 {
@@ -536,6 +562,82 @@ static void llc_asked_offer(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/**
+ * struct llc_announcement - an RMB that a work announces, which waits for the peer
+ * @work: the work
+ * @lgr: group
+ * @link: link that carries the requests
+ * @region: the RMB
+ * @cancel: never set
+ * @rc: result
+ */
+struct llc_announcement {
+	struct work_struct work;
+	struct smc_lgr *lgr;
+	struct smc_link *link;
+	struct smc_region *region;
+	bool cancel;
+	int rc;
+};
+
+static void llc_announcement_work(struct work_struct *work)
+{
+	struct llc_announcement *a = container_of(work, struct llc_announcement, work);
+
+	a->rc = smc_rkey_confirm(a->lgr, a->link, a->region, &a->cancel);
+}
+
+/* The peer accepts the RMB that CONFIRM RKEY @msg announces. */
+static void llc_pair_accept_rkey(const struct llc_pair *p, const struct smc_llc_msg *msg)
+{
+	struct smc_llc_msg rsp = *msg;
+
+	rsp.response = true;
+	llc_pair_receive(p, &rsp);
+}
+
+/*
+ * RFC 7609 section 3.5.5.3.1: a link becomes usable while an RMB is announced, so neither of the
+ * two exchanges had the key for both: the RMB is announced again, with its key on the new link.
+ */
+static void llc_rkey_new_link(struct kunit *test)
+{
+	struct llc_announcement a = {};
+	struct smc_llc_rkey *other;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	a.lgr = p.lgr;
+	a.link = p.first;
+	a.region = smc_region_alloc(&p.lgr->pool, SMC_REGION_RMB, SZ_16K, 512);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a.region);
+	KUNIT_ASSERT_EQ(test, smc_region_map(a.region, p.first->slot, p.first->qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_region_register(a.region, p.first->slot), 0);
+	p.second = llc_pair_begin_link(test, &p, 2);
+	INIT_WORK_ONSTACK(&a.work, llc_announcement_work);
+	queue_work(system_unbound_wq, &a.work);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 0);
+	smc_link_activate(p.second);
+	llc_pair_accept_rkey(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 2, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.rkey, smc_region_rkey(a.region, p.first->slot));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 1);
+	other = &msg.confirm_rkey.other[0];
+	KUNIT_EXPECT_EQ(test, other->link_num, 2);
+	KUNIT_EXPECT_EQ(test, other->rkey, smc_region_rkey(a.region, p.second->slot));
+	KUNIT_EXPECT_EQ(test, other->vaddr, smc_region_iova(a.region, p.second->slot));
+	llc_pair_accept_rkey(&p, &msg);
+	flush_work(&a.work);
+	destroy_work_on_stack(&a.work);
+	KUNIT_EXPECT_EQ(test, a.rc, 0);
+	/* that was all */
+	KUNIT_EXPECT_EQ(test,
+			llc_link_count_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, &msg), 2);
+	llc_pair_end(&p);
+}
+
 /* A foreign server gets the request later, and not at all if it detects the loss itself. */
 static void llc_lost_foreign(struct kunit *test)
 {
@@ -568,6 +670,7 @@ static void llc_deleted_client(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
 	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, 0);
 	KUNIT_EXPECT_TRUE(test, msg.delete_link.orderly);
+	llc_pair_expect_second_up(test, &p);
 	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
 	llc_pair_expect_one_left(test, &p);
 	/* the client waits until its response has been sent */
@@ -613,6 +716,8 @@ static void llc_request_server(struct kunit *test)
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	msleep(QUIET_MS);
+	llc_pair_expect_second_up(test, &p);
 	llc_pair_receive_delete(&p, true, 0);
 	llc_pair_expect_one_left(test, &p);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 1);
@@ -1067,6 +1172,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_asked_turn),
 	KUNIT_CASE(llc_asked_links),
 	KUNIT_CASE(llc_asked_offer),
+	KUNIT_CASE(llc_rkey_new_link),
 	KUNIT_CASE(llc_deleted_client),
 	KUNIT_CASE(llc_deleted_again),
 	KUNIT_CASE(llc_request_server),

@@ -11,7 +11,7 @@
 if [ -n "$INTREE" ]; then
 	CASES="intree_server:60 intree_client:60 intree_again:60"
 else
-	CASES="host_name:90 prefer:90 dual:120 vlan:90 only_v1:120 no_common_eid:60 prefix:60 prefix6:60 unload:60"
+	CASES="host_name:90 prefer:90 dual:120 vlan:90 only_v1:120 no_common_eid:60 prefix:60 prefix_own:60 prefix6:60 unload:60"
 fi
 export CASES
 
@@ -260,6 +260,26 @@ case_prefix()
 	fi
 }
 
+# Of the client's IPv4 prefixes the Proposal has the one with the connection's address.
+case_prefix_own()
+{
+	ip addr add "10.77.0.$HOST/24" dev eth0
+	if [ "$HOST" = 1 ]; then
+		# the hosts have this one in common only
+		ip addr del 10.0.0.1/24 dev eth0
+		serve x
+		ip addr add 10.0.0.1/24 dev eth0
+	else
+		/t/smcctl ueid flush
+		sync_wait up.x > /dev/null || exit 1
+		before
+		client own smc smc 10.77.0.1 stream:1
+		through x
+		expect_v1 clnt
+	fi
+	ip addr del "10.77.0.$HOST/24" dev eth0
+}
+
 # One common prefix among several is enough.
 case_prefix6()
 {
@@ -273,7 +293,9 @@ case_prefix6()
 		serve y
 	else
 		/t/smcctl ueid flush
+		# the common prefix is neither the first nor the last one
 		ip addr add fd00:77::2/64 dev eth0 nodad
+		ip addr add fd00:78::2/64 dev eth0 nodad
 		sync_wait up.x > /dev/null || exit 1
 		client none tcp smc6 fd00::1 stream:1
 		reasons 05000000/03070000
