@@ -81,10 +81,7 @@ static struct smc_link *llc_pair_add_link(struct kunit *test, const struct llc_p
 	return link;
 }
 
-/*
- * Add a link with number @num that has keys for the RMBs of this host and lacks only its
- * confirmation. Return it with a reference.
- */
+/* Add a link with number @num that lacks its confirmation. Return it with a reference. */
 static struct smc_link *llc_pair_begin_link(struct kunit *test, const struct llc_pair *p, u8 num)
 {
 	struct smc_link *link = env_add_link(test, p->lgr);
@@ -93,7 +90,6 @@ static struct smc_link *llc_pair_begin_link(struct kunit *test, const struct llc
 	fake_ib_gid(&link->peer_gid);
 	link->peer_qpn = ENV_PEER_QPN + num;
 	KUNIT_ASSERT_EQ(test, smc_link_connect(link), 0);
-	KUNIT_ASSERT_EQ(test, smc_pool_register_link(&p->lgr->pool, link->slot), 0);
 	return link;
 }
 
@@ -451,6 +447,23 @@ static void llc_add_fails(struct kunit *test)
 	llc_pair_receive_delete(&p, true, 0);
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
 	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.retry);
+	llc_pair_end(&p);
+}
+
+/* RFC 7609 section C.7.1: without an answer to its offer the server gives the link up for now. */
+static void llc_add_unanswered(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_one_offer(test, &p, &msg);
+	p.num = msg.add_link.link_num;
+	KUNIT_EXPECT_FALSE(test, llc_pair_wait_gone(&p, SOON));
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.retry);
 	llc_pair_end(&p);
 }
 
@@ -596,29 +609,61 @@ static void llc_pair_accept_rkey(const struct llc_pair *p, const struct smc_llc_
 	llc_pair_receive(p, &rsp);
 }
 
+/* The peer refuses it for the present. */
+static void llc_pair_refuse_rkey(const struct llc_pair *p, const struct smc_llc_msg *msg)
+{
+	struct smc_llc_msg rsp = *msg;
+
+	rsp.response = true;
+	rsp.confirm_rkey.negative = true;
+	rsp.confirm_rkey.retry = true;
+	llc_pair_receive(p, &rsp);
+}
+
+/* Announce an RMB that has a key on the first link, in the background. */
+static void llc_announcement_begin(struct kunit *test, const struct llc_pair *p,
+				   struct llc_announcement *a)
+{
+	memset(a, 0, sizeof(*a));
+	a->lgr = p->lgr;
+	a->link = p->first;
+	a->region = smc_region_alloc(&p->lgr->pool, SMC_REGION_RMB, SZ_16K, 512);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a->region);
+	KUNIT_ASSERT_EQ(test, smc_region_map(a->region, p->first->slot, p->first->qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_region_register(a->region, p->first->slot), 0);
+	INIT_WORK_ONSTACK(&a->work, llc_announcement_work);
+	queue_work(system_unbound_wq, &a->work);
+}
+
+/* @n: requests that were sent and are not acknowledged by the peer's RNIC */
+static void llc_announcement_end(struct kunit *test, struct llc_announcement *a, u32 n)
+{
+	struct smc_llc_msg msg;
+
+	flush_work(&a->work);
+	destroy_work_on_stack(&a->work);
+	KUNIT_EXPECT_EQ(test, a->rc, 0);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(a->link, SMC_LLC_CONFIRM_RKEY, false, &msg), n);
+}
+
 /*
  * RFC 7609 section 3.5.5.3.1: a link becomes usable while an RMB is announced, so neither of the
  * two exchanges had the key for both: the RMB is announced again, with its key on the new link.
  */
 static void llc_rkey_new_link(struct kunit *test)
 {
-	struct llc_announcement a = {};
+	struct llc_announcement a;
 	struct smc_llc_rkey *other;
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
 	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
-	a.lgr = p.lgr;
-	a.link = p.first;
-	a.region = smc_region_alloc(&p.lgr->pool, SMC_REGION_RMB, SZ_16K, 512);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a.region);
-	KUNIT_ASSERT_EQ(test, smc_region_map(a.region, p.first->slot, p.first->qp), 0);
-	KUNIT_ASSERT_EQ(test, smc_region_register(a.region, p.first->slot), 0);
 	p.second = llc_pair_begin_link(test, &p, 2);
-	INIT_WORK_ONSTACK(&a.work, llc_announcement_work);
-	queue_work(system_unbound_wq, &a.work);
+	llc_announcement_begin(test, &p, &a);
 	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
 	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 0);
+	KUNIT_EXPECT_EQ(test, smc_region_map(a.region, p.second->slot, p.second->qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_register(a.region, p.second->slot), 0);
 	smc_link_activate(p.second);
 	llc_pair_accept_rkey(&p, &msg);
 	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 2, &msg));
@@ -629,12 +674,76 @@ static void llc_rkey_new_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, other->rkey, smc_region_rkey(a.region, p.second->slot));
 	KUNIT_EXPECT_EQ(test, other->vaddr, smc_region_iova(a.region, p.second->slot));
 	llc_pair_accept_rkey(&p, &msg);
-	flush_work(&a.work);
-	destroy_work_on_stack(&a.work);
-	KUNIT_EXPECT_EQ(test, a.rc, 0);
-	/* that was all */
-	KUNIT_EXPECT_EQ(test,
-			llc_link_count_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, &msg), 2);
+	llc_announcement_end(test, &a, 2);
+	llc_pair_end(&p);
+}
+
+/*
+ * RFC 7609 section 3.5.5.3.3: DELETE LINK of the server does not wait for the end of CONFIRM RKEY
+ * of the client, which the server refuses meanwhile, so the client repeats it.
+ */
+static void llc_rkey_repeated(struct kunit *test)
+{
+	struct llc_announcement a;
+	struct smc_llc_msg msg, rsp;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	llc_announcement_begin(test, &p, &a);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, true, 1, SOON,
+						  &rsp));
+	/* nothing is sent again over a link that acknowledges nothing */
+	llc_free_slots(p.first);
+	llc_pair_expect_one_left(test, &p);
+	llc_pair_refuse_rkey(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_pair_accept_rkey(&p, &msg);
+	llc_announcement_end(test, &a, 1);
+	llc_pair_end(&p);
+}
+
+/* Server: CONFIRM RKEY of the client has to be repeated after the exchange that runs. */
+static void llc_rkey_refused(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_set_running(p.lgr->llc, SMC_LLC_X_ADD_LINK);
+	llc_receive_rkey(p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 1, &msg));
+	KUNIT_EXPECT_TRUE(test, msg.confirm_rkey.negative);
+	KUNIT_EXPECT_TRUE(test, msg.confirm_rkey.retry);
+	llc_set_running(p.lgr->llc, SMC_LLC_X_IDLE);
+	llc_receive_rkey(p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 2, &msg));
+	KUNIT_EXPECT_FALSE(test, msg.confirm_rkey.negative);
+	llc_pair_end(&p);
+}
+
+/* Server: DELETE LINK of the client waits for the end of the exchange that runs. */
+static void llc_request_deferred(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct smc_llc *llc;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc = p.lgr->llc;
+	llc_set_running(llc, SMC_LLC_X_ADD_LINK);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_ADD_LINK);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
+	spin_lock_bh(&llc->lock);
+	llc_turn_end(llc);
+	spin_unlock_bh(&llc->lock);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
 	llc_pair_end(&p);
 }
 
@@ -683,6 +792,34 @@ static void llc_deleted_client(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* DELETE LINK comes over the link that it is about: so does the answer (RFC 7609 section 3.3). */
+static void llc_deleted_over_itself(struct kunit *test)
+{
+	struct smc_llc_msg msg = {
+		.type = SMC_LLC_DELETE_LINK,
+		.delete_link = { .reason = SMC_LLC_DEL_OPERATOR, .orderly = true },
+	};
+	unsigned long until = jiffies + WAIT_MAX;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	msg.version = p.lgr->peer.version;
+	msg.delete_link.link_num = p.num;
+	llc_link_receive(p.second, &msg);
+	/* over either link: the second one is removed half a second later */
+	while (!llc_pair_count_sent(&p, true, &msg) && time_before(jiffies, until) &&
+	       !llc_link_count_sent(p.second, SMC_LLC_DELETE_LINK, true, &msg))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, true, &msg), 0);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_DELETE_LINK, true, &msg), 1);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	llc_pair_expect_second_up(test, &p);
+	llc_free_slots(p.second);
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 0);
+	llc_pair_end(&p);
+}
+
 /* A server that reuses link numbers deletes, adds and deletes a link: each deletion counts. */
 static void llc_deleted_again(struct kunit *test)
 {
@@ -722,6 +859,20 @@ static void llc_request_server(struct kunit *test)
 	llc_pair_expect_one_left(test, &p);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 1);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 0);
+	llc_pair_end(&p);
+}
+
+/* RFC 7609 section C.7.1: without the client's answer the server removes its end anyway. */
+static void llc_request_unanswered(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	KUNIT_EXPECT_FALSE(test, llc_pair_wait_gone(&p, SOON));
+	llc_pair_expect_one_left(test, &p);
 	llc_pair_end(&p);
 }
 
@@ -1167,15 +1318,21 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_lost_foreign),
 	KUNIT_CASE(llc_lost_turn),
 	KUNIT_CASE(llc_add_fails),
+	KUNIT_CASE_SLOW(llc_add_unanswered),
 	KUNIT_CASE_SLOW(llc_add_again),
 	KUNIT_CASE_SLOW(llc_lost_waits),
 	KUNIT_CASE(llc_asked_turn),
 	KUNIT_CASE(llc_asked_links),
 	KUNIT_CASE(llc_asked_offer),
 	KUNIT_CASE(llc_rkey_new_link),
+	KUNIT_CASE(llc_rkey_repeated),
+	KUNIT_CASE(llc_rkey_refused),
+	KUNIT_CASE(llc_request_deferred),
 	KUNIT_CASE(llc_deleted_client),
+	KUNIT_CASE(llc_deleted_over_itself),
 	KUNIT_CASE(llc_deleted_again),
 	KUNIT_CASE(llc_request_server),
+	KUNIT_CASE_SLOW(llc_request_unanswered),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
 	KUNIT_CASE(llc_cap_hint),
