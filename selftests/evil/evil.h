@@ -40,8 +40,10 @@ bool evil_option_in_syn(const u8 *tcp, size_t len);
 /* msg.c */
 void evil_proposal(struct evil_msg *m, const struct tl_addr *local);
 void evil_proposal_native(struct evil_msg *m, const struct tl_addr *local, u8 links);
+void evil_proposal_v1(struct evil_msg *m, const struct tl_addr *local, u8 links);
 void evil_accept(struct evil_msg *m, const struct tl_addr *local, const u8 *eid, bool confirm,
 		 bool first);
+void evil_accept_to_v1(struct evil_msg *m);
 void evil_decline(struct evil_msg *m, unsigned int version, u32 diag);
 void evil_garbage(struct evil_msg *m, u64 seed, size_t len);
 void evil_mutate(struct evil_msg *m, u64 seed);

@@ -67,6 +67,7 @@ struct el_conn;
  * @status: first bad completion status
  * @established: the first contact is complete
  * @native: our Proposal, or Accept, has the tag of a native peer
+ * @v1: the group is of version 1, which needs @native; LLC messages are built for it
  * @links: links per group in our native Proposal, 0: not announced; or in our Accept, 0: 2
  * @agreed: links per group in the server's Accept
  * @no_add: do not answer ADD LINK
@@ -76,6 +77,8 @@ struct el_conn;
  * @crossed: our Confirm names the link of the group that the Accept does not name
  * @far: our end of a further link, polled with this one; NULL: reject ADD LINK
  * @spoil_add: changes our ADD LINK response, or request, for @far; may be NULL
+ * @spoil_cont: version 1: changes our ADD LINK CONTINUATION for @far, and returns whether to
+ *	send it; may be NULL
  * @near: for a further link: the first one, which has the connections of the group
  * @offered: as server: further link in the latest ADD LINK; may be NULL
  * @refused: as server: reason of its rejection, or 0
@@ -84,6 +87,7 @@ struct el_conn;
  * @at: as server: our address to which the client connects; NULL: that of @t
  * @keys: for a further link: rkeys of the server's RMBs there, by their rkeys on the first one
  * @nkeys: number of @keys
+ * @keys_sent: for a further link, version 1: ADD LINK CONTINUATION has had our rtoken
  * @on_ask: called when a CDC asks for the number of the last CDC received; may be NULL
  * @conns: connections, index = element of the RMB
  * @seen: LLC messages received, by type and by request or response
@@ -108,6 +112,7 @@ struct el_link {
 	enum ibv_wc_status status;
 	bool established;
 	bool native;
+	bool v1;
 	u8 links;
 	u8 agreed;
 	bool no_add;
@@ -117,6 +122,7 @@ struct el_link {
 	bool crossed;
 	struct el_link *far;
 	void (*spoil_add)(struct smc_llc_msg *msg);
+	bool (*spoil_cont)(struct smc_llc_msg *msg);
 	struct el_link *near;
 	struct el_link *offered;
 	u8 refused;
@@ -125,6 +131,7 @@ struct el_link {
 	const struct tl_addr *at;
 	struct smc_llc_rtoken keys[EL_KEYS];
 	unsigned int nkeys;
+	bool keys_sent;
 	void (*on_ask)(struct el_conn *c);
 	struct el_conn *conns[EL_CONNS];
 	struct el_seen seen[EL_LLC_TYPES][2];
@@ -179,6 +186,12 @@ int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t le
 int el_flush(struct el_link *l, unsigned int timeout_ms);
 void el_poll(struct el_link *l);
 u8 *el_rmb(const struct el_link *l);
+
+/* All links of a group are of one version. */
+static inline bool el_is_v1(const struct el_link *l)
+{
+	return (l->near ?: l)->v1;
+}
 
 /* peer.c */
 void el_received(struct el_link *l, const u8 *buf, size_t len);
@@ -250,6 +263,7 @@ u64 el_resources(int witness, const char *kind);
 int el_order_connect(int witness, const struct tl_addr *at, bool knock);
 bool el_order_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
 long el_order_send(int witness, unsigned int port, size_t bytes);
+long el_order_set(int witness, const char *name, long value);
 long el_order_close(int witness, unsigned int port);
 
 /* second.c: a group whose server has offered a further link */
@@ -307,7 +321,7 @@ struct el_env {
 
 /**
  * struct el_case - one attack
- * @name: stable name
+ * @name: stable name, without the prefix of its table
  * @fn: returns false if the attack could not be made, or the reaction was wrong
  * @fate: required result
  * @counter: counter of the server that must grow, or NULL
@@ -326,11 +340,11 @@ struct el_case {
 extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
 extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];
 extern const struct el_case el_llc_served_cases[], el_marked_served_cases[];
-extern const struct el_case el_ends_cases[], el_ends_served_cases[];
+extern const struct el_case el_ends_cases[], el_ends_served_cases[], el_cont_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
 extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_cases;
 extern const unsigned int el_nr_llc_served_cases, el_nr_marked_served_cases;
-extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases;
+extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases, el_nr_cont_cases;
 
 int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 

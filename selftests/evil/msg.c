@@ -13,6 +13,7 @@
 #include "lib/ktap.h"
 
 #define DEFAULT_EID	"SMCV2-DEFAULT-UEID"
+#define PREFIX_BITS	24	/* prefix length of the test bed's subnets */
 
 static const char * const end_names[] = {
 	[EVIL_OPEN] = "still open",
@@ -106,6 +107,24 @@ void evil_proposal_native(struct evil_msg *m, const struct tl_addr *local, u8 li
 	proposal_build(m, local, true, links);
 }
 
+/* A Proposal of version 1 only, over RoCE v2, as native peers offer it. */
+void evil_proposal_v1(struct evil_msg *m, const struct tl_addr *local, u8 links)
+{
+	struct smc_clc_proposal p = {
+		.version = 2,
+		.v1_type = SMC_CLC_OFFER_R,
+		.v2_type = SMC_CLC_OFFER_NONE,
+	};
+
+	identity_set(p.peer_id, p.mac);
+	gid_from_addr(local, p.gid);
+	smc_clc_proposal_set_prefix4(&p, (const u8 *)&local->in.sin_addr, PREFIX_BITS);
+	smc_native_tag_set_proposal(&p);
+	smc_native_tag_set_v1_over_v2(&p);
+	smc_native_tag_set_links(&p, links);
+	msg_set_len(m, smc_clc_build_proposal(&p, m->buf, sizeof(m->buf)));
+}
+
 /* A well-formed Accept or Confirm; its queue pair does not exist. */
 void evil_accept(struct evil_msg *m, const struct tl_addr *local, const u8 *eid, bool confirm,
 		 bool first)
@@ -140,6 +159,21 @@ void evil_accept(struct evil_msg *m, const struct tl_addr *local, const u8 *eid,
 		memcpy(a.eid, eid, SMC_EID_LEN);
 	else
 		eid_set_default(a.eid);
+	msg_set_len(m, smc_clc_build_accept(&a, m->buf, sizeof(m->buf)));
+}
+
+/* Turn an Accept or Confirm of version 2 into one of version 1 of a native peer. */
+void evil_accept_to_v1(struct evil_msg *m)
+{
+	struct smc_clc_accept a;
+
+	if (smc_clc_parse_accept(m->buf, m->len, &a))
+		return;
+	a.version = 1;
+	/* a Confirm of version 1 has no such flag */
+	a.first_contact = a.first_contact && !a.is_confirm;
+	if (!a.is_confirm)
+		smc_native_tag_set_v1(&a);
 	msg_set_len(m, smc_clc_build_accept(&a, m->buf, sizeof(m->buf)));
 }
 

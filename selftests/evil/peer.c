@@ -71,10 +71,13 @@ void el_far_describe(const struct el_link *l, const struct el_link *far,
 
 	memcpy(al->mac, far->mac, SMC_MAC_LEN);
 	memcpy(al->gid, far->gid.raw, SMC_GID_LEN);
-	memcpy(al->target_gid, far->gid.raw, SMC_GID_LEN);
 	al->qpn = far->qp->qp_num;
 	al->psn = far->psn;
 	al->mtu = SMC_MTU_1024;
+	/* in version 1 the rtokens follow in ADD LINK CONTINUATION */
+	if (l->v1)
+		return;
+	memcpy(al->target_gid, far->gid.raw, SMC_GID_LEN);
 	al->has_ext = true;
 	al->direct = true;
 	smc_llc_list_put_rtoken(raw, 0, &rt);
@@ -88,6 +91,29 @@ static void link_accept(struct el_link *l, struct smc_llc_add_link *al)
 	el_far_up(l->far, al);
 	l->far->num = al->link_num;
 	el_far_describe(l, l->far, al);
+}
+
+/*
+ * Version 1: take the rtokens of the module on the further link, and answer with ours, of which
+ * there is one. Later messages are empty, while the module has more.
+ */
+static void cont_answer(struct el_link *far, struct smc_llc_add_link_cont *c)
+{
+	const struct el_link *l = far->near;
+	const struct smc_llc_rtoken own = {
+		.ref_rkey = l->mr->rkey,
+		.rkey = far->mr->rkey,
+		.vaddr = (uintptr_t)el_rmb(far),
+	};
+	u8 n = c->left < SMC_LLC_CONT_PAIRS ? c->left : SMC_LLC_CONT_PAIRS;
+
+	for (u8 i = 0; i < n && far->nkeys < EL_KEYS; i++)
+		far->keys[far->nkeys++] = c->pairs[i];
+	memset(c->pairs, 0, sizeof(c->pairs));
+	c->left = !far->keys_sent;
+	if (c->left)
+		c->pairs[0] = own;
+	far->keys_sent = true;
 }
 
 static void link_reject(struct smc_llc_add_link *al)
@@ -104,6 +130,8 @@ static bool llc_answer(struct el_link *l, struct smc_llc_msg *m)
 	switch (m->type) {
 	case SMC_LLC_CONFIRM_LINK:
 		l->num = m->confirm_link.link_num;
+		if (l->v1)
+			l->agreed = m->confirm_link.max_links;
 		m->confirm_link.no_eyec = true;
 		memcpy(m->confirm_link.mac, l->mac, SMC_MAC_LEN);
 		memcpy(m->confirm_link.gid, l->gid.raw, SMC_GID_LEN);
@@ -123,8 +151,15 @@ static bool llc_answer(struct el_link *l, struct smc_llc_msg *m)
 			link_reject(&m->add_link);
 		}
 		break;
+	case SMC_LLC_ADD_LINK_CONT:
+		if (!l->far)
+			return false;
+		cont_answer(l->far, &m->add_link_cont);
+		m->response = true;
+		return !l->spoil_cont || l->spoil_cont(m);
 	case SMC_LLC_DELETE_RKEY:
 	case SMC_LLC_CONFIRM_RKEY:
+	case SMC_LLC_CONFIRM_RKEY_CONT:
 	case SMC_LLC_TEST_LINK:
 		break;
 	default:
@@ -204,8 +239,12 @@ int el_raw(struct el_link *l, const void *buf, size_t len)
 int el_llc(struct el_link *l, const struct smc_llc_msg *msg)
 {
 	static u8 buf[SMC_LLC_V2_MAX_LEN];
-	int len = smc_llc_msg_build(msg, buf, sizeof(buf));
+	struct smc_llc_msg m = *msg;
+	int len;
 
+	if (el_is_v1(l))
+		m.version = 1;
+	len = smc_llc_msg_build(&m, buf, sizeof(buf));
 	return len < 0 ? len : el_raw(l, buf, len);
 }
 
@@ -352,7 +391,9 @@ static void send_proposal(struct el_link *l, int fd)
 {
 	struct evil_msg m;
 
-	if (l->native)
+	if (l->v1)
+		evil_proposal_v1(&m, &l->t->local, l->links);
+	else if (l->native)
 		evil_proposal_native(&m, &l->t->local, l->links);
 	else
 		evil_proposal(&m, &l->t->local);
@@ -399,6 +440,8 @@ static void send_confirm(struct el_conn *c, const struct smc_clc_accept *a, unsi
 	struct evil_msg m;
 
 	evil_accept(&m, &c->link->t->local, a->eid, true, a->first_contact);
+	if (el_is_v1(c->link))
+		evil_accept_to_v1(&m);
 	el_put_end(c, nr, &m);
 	evil_write(c->fd, m.buf, m.len);
 }

@@ -30,6 +30,8 @@ bool el_second_open(struct el_env *e, struct el_second *s)
 	err = el_open(&s->l, e->t);
 	if (!err)
 		err = el_open(&s->far, &s->far_t);
+	s->l.v1 = e->l->v1;
+	s->l.native = s->l.v1;
 	s->l.far = &s->far;
 	s->far.near = &s->l;
 	if (err)

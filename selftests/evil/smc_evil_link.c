@@ -218,10 +218,12 @@ int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned 
 	return e->served ? el_serve_join(e, l, c, nr) : el_join(l, c, nr);
 }
 
-static bool group_begin(struct el_env *e)
+static bool group_begin(struct el_env *e, bool v1)
 {
 	int err = el_open(e->l, e->t);
 
+	e->l->v1 = v1;
+	e->l->native = v1;
 	if (!err)
 		err = el_connect(e, e->l, e->a, 0);
 	if (!err)
@@ -237,7 +239,8 @@ static bool group_begin(struct el_env *e)
 
 static struct tl_addr other_addr, third_addr, lonely_addr;
 
-static bool case_run(const struct evil_target *t, int witness, const struct el_case *k, bool served)
+static bool case_run(const struct evil_target *t, int witness, const struct el_case *k, bool served,
+		     bool v1)
 {
 	struct evil_target other = *t, rnic3 = *t, rnic4 = *t;
 	struct el_link l;
@@ -250,7 +253,7 @@ static bool case_run(const struct evil_target *t, int witness, const struct el_c
 	other.from = other_addr;
 	rnic3.local = third_addr;
 	rnic4.local = lonely_addr;
-	ok = group_begin(&e);
+	ok = group_begin(&e, v1);
 	before = k->counter ? el_counter(witness, k->counter) : 0;
 	ok = ok && k->fn(&e) && fate_check(&e, k);
 	now = k->counter ? el_counter(witness, k->counter) : 0;
@@ -267,18 +270,20 @@ static const struct {
 	const struct el_case *cases;
 	const unsigned int *nr;
 	bool served;
+	const char *v1;		/* version 1 only: prefix of the names of the cases */
 } tables[] = {
-	{ el_cdc_cases, &el_nr_cdc_cases, false },
-	{ el_llc_cases, &el_nr_llc_cases, false },
-	{ el_rdma_cases, &el_nr_rdma_cases, false },
-	{ el_group_cases, &el_nr_group_cases, false },
-	{ el_ends_cases, &el_nr_ends_cases, false },
-	{ el_second_cases, &el_nr_second_cases, false },
-	{ el_marked_cases, &el_nr_marked_cases, false },
-	{ el_served_cases, &el_nr_served_cases, true },
-	{ el_ends_served_cases, &el_nr_ends_served_cases, true },
-	{ el_llc_served_cases, &el_nr_llc_served_cases, true },
-	{ el_marked_served_cases, &el_nr_marked_served_cases, true },
+	{ el_cdc_cases, &el_nr_cdc_cases, false, NULL },
+	{ el_llc_cases, &el_nr_llc_cases, false, NULL },
+	{ el_rdma_cases, &el_nr_rdma_cases, false, NULL },
+	{ el_group_cases, &el_nr_group_cases, false, NULL },
+	{ el_ends_cases, &el_nr_ends_cases, false, NULL },
+	{ el_second_cases, &el_nr_second_cases, false, NULL },
+	{ el_cont_cases, &el_nr_cont_cases, false, "" },
+	{ el_marked_cases, &el_nr_marked_cases, false, NULL },
+	{ el_served_cases, &el_nr_served_cases, true, NULL },
+	{ el_ends_served_cases, &el_nr_ends_served_cases, true, NULL },
+	{ el_llc_served_cases, &el_nr_llc_served_cases, true, NULL },
+	{ el_marked_served_cases, &el_nr_marked_served_cases, true, NULL },
 };
 
 static bool serving;
@@ -290,15 +295,17 @@ static unsigned int cases_run(const struct evil_target *t, int witness, int sv, 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(tables); i++) {
 		for (unsigned int j = 0; tables[i].served == serving && j < *tables[i].nr; j++) {
 			const struct el_case *c = &tables[i].cases[j];
+			char name[64];
 			bool ok;
 
-			if (t->only && !strstr(c->name, t->only))
+			snprintf(name, sizeof(name), "%s%s", tables[i].v1 ?: "", c->name);
+			if (t->only && !strstr(name, t->only))
 				continue;
 			nr++;
 			if (!k)
 				continue;
-			ok = case_run(t, witness, c, serving);
-			ktap_result(k, good_check(sv, c->name) && ok, c->name);
+			ok = case_run(t, witness, c, serving, tables[i].v1);
+			ktap_result(k, good_check(sv, name) && ok, name);
 		}
 	}
 	return nr;

@@ -365,11 +365,30 @@ static long conn_close(unsigned int port)
 	return (tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
 }
 
+/* Set a sysctl of SMC. Returns the old value, or a negative errno. */
+static long sysctl_set(const char *name, long value)
+{
+	char path[2 * LINE];
+	long old = -ENODATA;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/smc/%s", name);
+	f = fopen(path, "r+e");
+	if (!f)
+		return -errno;
+	if (fscanf(f, "%ld", &old) == 1) {
+		rewind(f);
+		fprintf(f, "%ld\n", value);
+	}
+	return fclose(f) ? -errno : old;
+}
+
 static void request_answer(const char *line, char *out)
 {
 	unsigned int port, timeout_ms;
 	unsigned long long bytes;
 	char name[LINE];
+	long value;
 
 	if (sscanf(line, "conn %u %llu %u", &port, &bytes, &timeout_ms) == 3)
 		answer_conn(port, bytes, timeout_ms, out);
@@ -383,6 +402,8 @@ static void request_answer(const char *line, char *out)
 		snprintf(out, LINE, "%llu\n", (unsigned long long)resources_count(name));
 	else if (sscanf(line, "stat %127s", name) == 1)
 		snprintf(out, LINE, "%llu\n", (unsigned long long)counter_read(name));
+	else if (sscanf(line, "set %127s %ld", name, &value) == 2)
+		snprintf(out, LINE, "%ld\n", sysctl_set(name, value));
 	else if (sscanf(line, "send %u %llu", &port, &bytes) == 2)
 		snprintf(out, LINE, "%ld\n", conn_send(port, bytes));
 	else if (sscanf(line, "close %u", &port) == 1)
@@ -573,6 +594,15 @@ long el_order_send(int witness, unsigned int port, size_t bytes)
 	char line[LINE];
 
 	snprintf(line, sizeof(line), "send %u %zu\n", port, bytes);
+	return witness_request(witness, line) ? strtol(line, NULL, 10) : -EIO;
+}
+
+/* Set sysctl net.smc.@name on the host under attack. Returns the old value or a negative errno. */
+long el_order_set(int witness, const char *name, long value)
+{
+	char line[LINE];
+
+	snprintf(line, sizeof(line), "set %s %ld\n", name, value);
 	return witness_request(witness, line) ? strtol(line, NULL, 10) : -EIO;
 }
 
