@@ -723,13 +723,14 @@ static void lgr_term_work_fn(struct work_struct *work)
 
 /*
  * Count the group for its host. If the host has too many, the oldest one without a connection ends.
- * Return false if there is none.
+ * Return false if there is none, or if too many are ending.
  */
 static bool lgr_join_host(struct smc_lgr *lgr)
 {
 	if (smc_host_add_lgr(lgr->host))
 		return true;
-	if (smc_lgr_evict_idle(lgr->host) && smc_host_add_lgr(lgr->host))
+	if (smc_host_may_evict(lgr->host) && smc_lgr_evict_idle(lgr->host) &&
+	    smc_host_add_lgr(lgr->host))
 		return true;
 	smc_stats_inc(lgr->host->key.net, SMC_STAT_LGR_LIMITED);
 	return false;

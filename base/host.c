@@ -142,6 +142,26 @@ bool smc_host_add_lgr(struct smc_host *host)
 }
 
 /**
+ * smc_host_may_evict() - Check whether a group of the host may end early, for a new one
+ * @host: host that has as many groups as it may have
+ *
+ * Any context.
+ *
+ * Return: false if so many groups of the host end that the new one would be refused all the same.
+ */
+bool smc_host_may_evict(struct smc_host *host)
+{
+	u32 max = READ_ONCE(smc_settings_get(host->key.net)->host_groups);
+	unsigned long flags;
+	bool may;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	may = host->lgrs_ending < max;
+	spin_unlock_irqrestore(&hosts_lock, flags);
+	return may;
+}
+
+/**
  * smc_host_end_lgr() - A group of the host is dead
  * @host: host
  *

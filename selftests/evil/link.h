@@ -196,6 +196,7 @@ static inline bool el_is_v1(const struct el_link *l)
 /* peer.c */
 void el_received(struct el_link *l, const u8 *buf, size_t len);
 int el_join(struct el_link *l, struct el_conn *c, unsigned int nr);
+int el_abort(struct el_link *l);
 void el_drop(struct el_conn *c);
 void el_conn_begin(struct el_conn *c, struct el_link *l);
 enum evil_end el_await_clc(struct el_link *l, int fd, struct evil_msg *m);
@@ -263,6 +264,7 @@ u64 el_resources(int witness, const char *kind);
 int el_order_connect(int witness, const struct tl_addr *at, bool knock);
 bool el_order_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
 long el_order_send(int witness, unsigned int port, size_t bytes);
+long el_order_close_failed(int witness);
 long el_order_set(int witness, const char *name, long value);
 long el_order_close(int witness, unsigned int port);
 
@@ -306,6 +308,7 @@ enum el_fate {
  * @a: connection under attack
  * @b: second connection of the group
  * @served: we are the server
+ * @good: the process of the good client
  */
 struct el_env {
 	const struct evil_target *t;
@@ -317,6 +320,7 @@ struct el_env {
 	struct el_conn *a;
 	struct el_conn *b;
 	bool served;
+	int good;
 };
 
 /**
@@ -341,10 +345,12 @@ extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_
 extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];
 extern const struct el_case el_llc_served_cases[], el_marked_served_cases[];
 extern const struct el_case el_ends_cases[], el_ends_served_cases[], el_cont_cases[];
+extern const struct el_case el_many_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
 extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_cases;
 extern const unsigned int el_nr_llc_served_cases, el_nr_marked_served_cases;
 extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases, el_nr_cont_cases;
+extern const unsigned int el_nr_many_cases;
 
 int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 
@@ -362,6 +368,7 @@ void el_second_end(struct el_second *s);
 bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *b, u64 before);
 
 bool el_alive(struct el_env *e, struct el_conn *c);
+bool el_good_works(struct el_env *e, const char *when);
 bool el_failed(struct el_env *e, struct el_conn *c, const struct el_case *k);
 
 #endif /* SMC_SELFTESTS_EVIL_LINK_H */

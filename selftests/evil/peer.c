@@ -542,6 +542,28 @@ int el_join(struct el_link *l, struct el_conn *c, unsigned int nr)
 	return a.first_contact ? await_established(l, c) : 0;
 }
 
+/**
+ * el_abort() - begin a connection as client, and close it when the Accept has come
+ * @l: group; another first contact if the server knows the group no more
+ *
+ * Return: 0, -ECONNREFUSED if the server declined or closed, or another negative errno.
+ */
+int el_abort(struct el_link *l)
+{
+	struct evil_msg m;
+	enum evil_end end;
+	int fd = evil_connect(l->t);
+
+	if (fd < 0)
+		return fd;
+	send_proposal(l, fd);
+	end = el_await_clc(l, fd, &m);
+	evil_reset(fd);
+	if (end == EVIL_OPEN)
+		return -ETIMEDOUT;
+	return end == EVIL_ACCEPT ? 0 : -ECONNREFUSED;
+}
+
 /* Close the TCP socket of a connection, without a message to the server. */
 void el_drop(struct el_conn *c)
 {

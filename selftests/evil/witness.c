@@ -15,7 +15,8 @@
 
 #include "link.h"
 
-#define MAX_CONNS	1024
+#define MAX_CONNS	2048
+#define NOTICE_MS	60	/* until a thread uses its descriptor no more */
 #define THREAD_STACK	(128U << 10)
 #define LINE		128
 
@@ -358,11 +359,31 @@ static long conn_close(unsigned int port)
 	if (!c || c->fd < 0)
 		return -ENOENT;
 	__atomic_store_n(&c->close, true, __ATOMIC_RELEASE);
-	tl_sleep_ms(60);	/* until the thread uses the descriptor no more */
+	tl_sleep_ms(NOTICE_MS);
 	t0 = tl_now_ns();
 	close(c->fd);
 	c->fd = -1;
 	return (tl_now_ns() - t0) / TL_NSEC_PER_MSEC;
+}
+
+/* Close all connections that have failed. Returns how many. */
+static unsigned int failed_close(void)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < nr_conns; i++) {
+		if (conns[i].r.state == EL_ERROR && conns[i].fd >= 0)
+			__atomic_store_n(&conns[i].close, true, __ATOMIC_RELEASE);
+	}
+	tl_sleep_ms(NOTICE_MS);
+	for (i = 0; i < nr_conns; i++) {
+		if (!conns[i].close || conns[i].fd < 0)
+			continue;
+		close(conns[i].fd);
+		conns[i].fd = -1;
+		n++;
+	}
+	return n;
 }
 
 /* Set a sysctl of SMC. Returns the old value, or a negative errno. */
@@ -406,6 +427,8 @@ static void request_answer(const char *line, char *out)
 		snprintf(out, LINE, "%ld\n", sysctl_set(name, value));
 	else if (sscanf(line, "send %u %llu", &port, &bytes) == 2)
 		snprintf(out, LINE, "%ld\n", conn_send(port, bytes));
+	else if (!strcmp(line, "close failed\n"))
+		snprintf(out, LINE, "%u\n", failed_close());
 	else if (sscanf(line, "close %u", &port) == 1)
 		snprintf(out, LINE, "%ld\n", conn_close(port));
 	else
@@ -594,6 +617,14 @@ long el_order_send(int witness, unsigned int port, size_t bytes)
 	char line[LINE];
 
 	snprintf(line, sizeof(line), "send %u %zu\n", port, bytes);
+	return witness_request(witness, line) ? strtol(line, NULL, 10) : -EIO;
+}
+
+/* Make the application close all connections that have failed. Returns how many. */
+long el_order_close_failed(int witness)
+{
+	char line[LINE] = "close failed\n";
+
 	return witness_request(witness, line) ? strtol(line, NULL, 10) : -EIO;
 }
 

@@ -522,6 +522,11 @@ static void registry_host_groups(struct kunit *test)
 	smc_lgr_set_ready(old);
 	smc_lgr_set_ready(young);
 	smc_lgr_unreserve_conn(young);
+	/* so many are ending that no other one has to end in vain */
+	old->host->lgrs_ending += 2;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_alloc(&init_net, SMC_SERVER, &peer)), -EMLINK);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(old->dead));
+	old->host->lgrs_ending -= 2;
 	lgr = smc_lgr_alloc(&init_net, SMC_SERVER, &peer);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, lgr);
 	env->allocated++;

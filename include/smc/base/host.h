@@ -50,6 +50,7 @@ struct smc_host *smc_host_get(struct net *net, const struct in6_addr *peer);
 void smc_host_put(struct smc_host *host);
 
 bool smc_host_add_lgr(struct smc_host *host);
+bool smc_host_may_evict(struct smc_host *host);
 void smc_host_end_lgr(struct smc_host *host);
 void smc_host_del_lgr(struct smc_host *host);
 
