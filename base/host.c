@@ -156,7 +156,8 @@ bool smc_host_may_evict(struct smc_host *host)
 	bool may;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	may = host->lgrs_ending < max;
+	/* the one that ends counts, too */
+	may = host->lgrs_ending + 1 < max;
 	spin_unlock_irqrestore(&hosts_lock, flags);
 	return may;
 }
