@@ -775,6 +775,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	kref_init(&lgr->ref);
 	INIT_LIST_HEAD(&lgr->entry);
 	lgr->net = net;
+	lgr->stats = smc_stats_of(net);
 	lgr->net_cookie = net->net_cookie;
 	lgr->role = role;
 	lgr->peer = *peer;

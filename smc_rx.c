@@ -78,7 +78,7 @@ void smc_rx_sync_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
 	for (i = 0; i < n; i++)
 		smc_elem_sync_for_cpu(&conn->rx.elem, slot, span[i].off, span[i].len);
 	if (smc_ring_rx_readable(&conn->rx.ring) == conn->rx.ring.size)
-		smc_stats_inc(conn->net, SMC_STAT_RX_FULL);
+		smc_stats_count(conn->stats, SMC_STAT_RX_FULL, 1);
 }
 
 /* data path 12: copy out of the RMBE; without @to discard */
@@ -373,7 +373,7 @@ static ssize_t rx_lend_locked(struct smc_conn *conn, const struct smc_ring_span 
 	if (rc <= 0)
 		return rc;
 	call->got_some = true;
-	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
+	smc_stats_count(conn->stats, SMC_STAT_RX_BYTES, rc);
 	if (smc_conn_state_may_cdc(conn->state))
 		smc_rx_update_peer_locked(conn);
 	return rc;
@@ -443,7 +443,7 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	/* the application may stop reading here: let the writer continue */
 	rx_skip_urgent_locked(conn, call->in_line);
 	spin_unlock_bh(&conn->lock);
-	smc_stats_add(conn->net, SMC_STAT_RX_BYTES, rc);
+	smc_stats_count(conn->stats, SMC_STAT_RX_BYTES, rc);
 	return rc;
 }
 

@@ -192,7 +192,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 	if (smc_conn_state_may_send(conn->state))
 		tx_prepare_locked(conn, done, more || done < len, urgent && done == len);
 	spin_unlock_bh(&conn->lock);
-	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
+	smc_stats_count(conn->stats, SMC_STAT_TX_BYTES, done);
 	return done;
 }
 
@@ -242,7 +242,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	spin_unlock_bh(&conn->lock);
 	if (run)
 		smc_zerocopy_free(run);
-	smc_stats_add(conn->net, SMC_STAT_TX_BYTES, done);
+	smc_stats_count(conn->stats, SMC_STAT_TX_BYTES, done);
 	return done;
 }
 
@@ -322,7 +322,7 @@ static u32 tx_fill_sge(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct 
 	u32 slot = conn->link->slot;
 
 	if (smc_zerocopy_get_piece_locked(conn, pos, &len, sge)) {
-		smc_stats_add(conn->net, SMC_STAT_TX_ZC_BYTES, len);
+		smc_stats_count(conn->stats, SMC_STAT_TX_ZC_BYTES, len);
 		return len;
 	}
 	sge->addr = smc_elem_iova(elem, slot, src);
@@ -431,7 +431,7 @@ static struct smc_wr_slot *tx_get_slot(struct smc_conn *conn)
 	if (slot)
 		conn->tx.waiting = false;
 	else
-		smc_stats_inc(conn->net, SMC_STAT_TX_NOSLOT);
+		smc_stats_count(conn->stats, SMC_STAT_TX_NOSLOT, 1);
 	return slot;
 }
 
@@ -452,7 +452,7 @@ static bool tx_send_validation(struct smc_conn *conn)
 	}
 	conn->tx.move.validate = false;
 	smc_tcpinfo_count_sent(conn, 0);
-	smc_stats_inc(conn->net, SMC_STAT_TX_VALIDATION);
+	smc_stats_count(conn->stats, SMC_STAT_TX_VALIDATION, 1);
 	return true;
 }
 
@@ -515,10 +515,10 @@ void smc_tx_count_window_locked(struct smc_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (tx->sent_blocked && !tx->blocked_at) {
 		tx->blocked_at = ktime_get_ns();
-		smc_stats_inc(conn->net, SMC_STAT_TX_WINDOW_CLOSED);
+		smc_stats_count(conn->stats, SMC_STAT_TX_WINDOW_CLOSED, 1);
 	} else if (!tx->sent_blocked && tx->blocked_at) {
-		smc_stats_add(conn->net, SMC_STAT_WINDOW_USECS,
-			      div_u64(ktime_get_ns() - tx->blocked_at, NSEC_PER_USEC));
+		smc_stats_count(conn->stats, SMC_STAT_WINDOW_USECS,
+				div_u64(ktime_get_ns() - tx->blocked_at, NSEC_PER_USEC));
 		tx->blocked_at = 0;
 	}
 }
@@ -547,14 +547,14 @@ static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struc
 		return false;
 	}
 	smc_tcpinfo_count_sent(conn, len);
-	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
+	smc_stats_count(conn->stats, SMC_STAT_TX_CDC, 1);
 	smc_tx_count_window_locked(conn);
 	if (chain->n) {
 		if (tx->move.resuming)
 			trace_smc_conn_resume(conn->token, conn->link->uid, len);
 		tx->move.resuming = false;
-		smc_stats_add(conn->net, SMC_STAT_TX_WRITE_BYTES, len);
-		smc_stats_add(conn->net, SMC_STAT_TX_WRITES, chain->n);
+		smc_stats_count(conn->stats, SMC_STAT_TX_WRITE_BYTES, len);
+		smc_stats_count(conn->stats, SMC_STAT_TX_WRITES, chain->n);
 	}
 	return true;
 }
@@ -625,7 +625,7 @@ static void tx_ask_move(struct smc_conn *conn)
 		return;
 	}
 	smc_tcpinfo_count_sent(conn, 0);
-	smc_stats_inc(conn->net, SMC_STAT_TX_CDC);
+	smc_stats_count(conn->stats, SMC_STAT_TX_CDC, 1);
 	smc_tx_count_window_locked(conn);
 	smc_conn_move_step_locked(conn, SMC_MOVE_EV_SENT);
 }

@@ -183,7 +183,7 @@ static void wr_send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (!slot->probe) {
 		status = smc_fault_rc(WC_SEND, IB_WC_RETRY_EXC_ERR, wc->status);
-		smc_stats_inc(slot->qp->net, SMC_STAT_WR_DONE);
+		smc_stats_count(slot->qp->stats, SMC_STAT_WR_DONE, 1);
 	}
 	if (status != IB_WC_SUCCESS)
 		smc_qp_break(slot->qp, status);
@@ -387,7 +387,7 @@ static int wr_chain_post(const struct ib_send_wr *first, struct smc_wr_slot *slo
 	started = signal ? ktime_get_ns() : 0;
 	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
 	if (!rc) {
-		smc_stats_inc(qp->net, SMC_STAT_WR_POSTS);
+		smc_stats_count(qp->stats, SMC_STAT_WR_POSTS, 1);
 		smc_wr_slot_enter_posted(slot, bytes, signal, started);
 		smc_tail_arm(qp);
 		return 0;

@@ -21,14 +21,6 @@
 #define CREATE_TRACE_POINTS
 #include <smc/base/trace.h>
 
-struct stats_cpu {
-	u64_stats_t value[SMC_STAT_MAX];
-	u64_stats_t sizes[SMC_HISTS][SMC_STATS_SIZES];
-	u64_stats_t msgs[SMC_MSGS][SMC_STATS_TYPES];
-	u64_stats_t times[2][SMC_STATS_TIMES];
-	struct u64_stats_sync sync;
-};
-
 struct stats_reason {
 	u32 reason;
 	u16 count;
@@ -52,7 +44,7 @@ struct stats_mem {
  * @fback: [0] client side, [1] server side; a slot with count 0 is free
  */
 struct stats_net {
-	struct stats_cpu __percpu *cpu;
+	struct smc_stats __percpu *cpu;
 	struct stats_mem mem[SMC_MEMS];
 	spinlock_t lock;
 	struct stats_reason fback[2][SMC_STATS_FBACK_SLOTS];
@@ -158,17 +150,44 @@ static struct stats_net *stats_of_net(struct net *net)
 	return net_generic(net, stats_net_id);
 }
 
-/* @offset: offset of the counter in struct stats_cpu. Any context. */
-static void stats_add_at(struct net *net, size_t offset, u64 n)
+/**
+ * smc_stats_of() - Return the counters of a namespace
+ * @net: namespace
+ *
+ * Return: for smc_stats_count(); valid as long as the namespace.
+ */
+struct smc_stats __percpu *smc_stats_of(struct net *net)
 {
-	struct stats_cpu __percpu *stats = stats_of_net(net)->cpu;
-	struct stats_cpu *cpu = get_cpu_ptr(stats);
+	return stats_of_net(net)->cpu;
+}
+
+/**
+ * smc_stats_add_at() - Add to a counter by its place
+ * @stats: counters of a namespace
+ * @offset: offset of the counter in struct smc_stats
+ * @n: amount
+ *
+ * Any context.
+ */
+void smc_stats_add_at(struct smc_stats __percpu *stats, size_t offset, u64 n)
+{
+	struct smc_stats *cpu;
 	unsigned long flags;
 
+	if (IS_ENABLED(CONFIG_64BIT)) {
+		this_cpu_add(*(u64 __percpu *)((char __percpu *)stats + offset), n);
+		return;
+	}
+	cpu = get_cpu_ptr(stats);
 	flags = u64_stats_update_begin_irqsave(&cpu->sync);
-	u64_stats_add((u64_stats_t *)((char *)cpu + offset), n);
+	*(u64 *)((char *)cpu + offset) += n;
 	u64_stats_update_end_irqrestore(&cpu->sync, flags);
 	put_cpu_ptr(stats);
+}
+
+static void stats_add_at(struct net *net, size_t offset, u64 n)
+{
+	smc_stats_add_at(stats_of_net(net)->cpu, offset, n);
 }
 
 static u64 stats_sum_at(struct net *net, size_t offset)
@@ -178,13 +197,13 @@ static u64 stats_sum_at(struct net *net, size_t offset)
 	int i;
 
 	for_each_possible_cpu(i) {
-		struct stats_cpu *cpu = per_cpu_ptr(sn->cpu, i);
+		struct smc_stats *cpu = per_cpu_ptr(sn->cpu, i);
 		unsigned int start;
 		u64 v;
 
 		do {
 			start = u64_stats_fetch_begin(&cpu->sync);
-			v = u64_stats_read((u64_stats_t *)((char *)cpu + offset));
+			v = READ_ONCE(*(u64 *)((char *)cpu + offset));
 		} while (u64_stats_fetch_retry(&cpu->sync, start));
 		all += v;
 	}
@@ -201,7 +220,7 @@ static u64 stats_sum_at(struct net *net, size_t offset)
  */
 void smc_stats_add(struct net *net, enum smc_stat stat, u64 n)
 {
-	stats_add_at(net, offsetof(struct stats_cpu, value[stat]), n);
+	stats_add_at(net, offsetof(struct smc_stats, value[stat]), n);
 }
 EXPORT_SYMBOL_GPL(smc_stats_add);
 
@@ -214,7 +233,7 @@ EXPORT_SYMBOL_GPL(smc_stats_add);
  */
 u64 smc_stats_get(struct net *net, enum smc_stat stat)
 {
-	return stats_sum_at(net, offsetof(struct stats_cpu, value[stat]));
+	return stats_sum_at(net, offsetof(struct smc_stats, value[stat]));
 }
 
 /**
@@ -227,11 +246,7 @@ u64 smc_stats_get(struct net *net, enum smc_stat stat)
  */
 void smc_stats_add_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
 {
-	unsigned int i = 0;
-
-	if (bytes > SZ_8K)
-		i = min_t(unsigned int, ilog2(bytes - 1) - ilog2(SZ_8K) + 1, SMC_STATS_SIZES - 1);
-	stats_add_at(net, offsetof(struct stats_cpu, sizes[hist][i]), 1);
+	smc_stats_count_size(smc_stats_of(net), hist, bytes);
 }
 
 /**
@@ -244,7 +259,7 @@ void smc_stats_add_size(struct net *net, enum smc_stats_hist hist, size_t bytes)
  */
 u64 smc_stats_get_size(struct net *net, enum smc_stats_hist hist, unsigned int i)
 {
-	return stats_sum_at(net, offsetof(struct stats_cpu, sizes[hist][i]));
+	return stats_sum_at(net, offsetof(struct smc_stats, sizes[hist][i]));
 }
 
 /**
@@ -258,7 +273,7 @@ u64 smc_stats_get_size(struct net *net, enum smc_stats_hist hist, unsigned int i
 void smc_stats_add_msg(struct net *net, enum smc_stats_msgs way, u8 type)
 {
 	if (type && type <= SMC_STATS_TYPES)
-		stats_add_at(net, offsetof(struct stats_cpu, msgs[way][type - 1]), 1);
+		stats_add_at(net, offsetof(struct smc_stats, msgs[way][type - 1]), 1);
 }
 
 /**
@@ -271,7 +286,7 @@ void smc_stats_add_msg(struct net *net, enum smc_stats_msgs way, u8 type)
  */
 u64 smc_stats_get_msg(struct net *net, enum smc_stats_msgs way, u8 type)
 {
-	return stats_sum_at(net, offsetof(struct stats_cpu, msgs[way][type - 1]));
+	return stats_sum_at(net, offsetof(struct smc_stats, msgs[way][type - 1]));
 }
 
 /**
@@ -289,7 +304,7 @@ void smc_stats_add_handshake(struct net *net, bool server, u64 ns)
 
 	if (us > 64)
 		i = min_t(unsigned int, ilog2(us - 1) - ilog2(64) + 1, SMC_STATS_TIMES - 1);
-	stats_add_at(net, offsetof(struct stats_cpu, times[server][i]), 1);
+	stats_add_at(net, offsetof(struct smc_stats, times[server][i]), 1);
 	smc_stats_add(net, server ? SMC_STAT_SRV_HS_USECS : SMC_STAT_CLNT_HS_USECS, us);
 }
 
@@ -303,7 +318,7 @@ void smc_stats_add_handshake(struct net *net, bool server, u64 ns)
  */
 u64 smc_stats_get_handshake(struct net *net, bool server, unsigned int i)
 {
-	return stats_sum_at(net, offsetof(struct stats_cpu, times[server][i]));
+	return stats_sum_at(net, offsetof(struct smc_stats, times[server][i]));
 }
 
 /**
@@ -426,7 +441,7 @@ static int __net_init stats_net_init(struct net *net)
 	int i;
 
 	spin_lock_init(&sn->lock);
-	sn->cpu = smc_fault_null(STATS_PERCPU, alloc_percpu(struct stats_cpu));
+	sn->cpu = smc_fault_null(STATS_PERCPU, alloc_percpu(struct smc_stats));
 	if (!sn->cpu)
 		return -ENOMEM;
 	for_each_possible_cpu(i)

@@ -141,6 +141,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	else
 		smc_failover_rx_init(&conn->rx.path, link->slot);
 	conn->net = lgr->net;
+	conn->stats = lgr->stats;
 	conn->role = lgr->role;
 	INIT_LIST_HEAD(&conn->tx.claim.entry);
 	conn->tx.claim.rtoken = -1;

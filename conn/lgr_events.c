@@ -141,7 +141,7 @@ static void conn_on_message(struct smc_link *link, const u8 *buf, u32 len)
 	struct smc_conn *conn;
 	u32 token;
 
-	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC);
+	smc_stats_count(lgr->stats, SMC_STAT_RX_CDC, 1);
 	if (!smc_cdc_read_token(buf, len, &token))
 		goto bad;
 	rcu_read_lock();

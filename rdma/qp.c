@@ -16,6 +16,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <smc/base/settings.h>
 #include "internal.h"
 
@@ -234,7 +235,7 @@ struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net
 	qp->events = events;
 	qp->ctx = ctx;
 	mutex_init(&qp->qp_mutex);
-	qp->net = net;
+	qp->stats = smc_stats_of(net);
 	spin_lock_init(&qp->sq_lock);
 	INIT_LIST_HEAD(&qp->free);
 	INIT_LIST_HEAD(&qp->free_llc);

@@ -60,7 +60,7 @@ static bool tail_post_probe(struct smc_qp *qp)
 		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
 		return false;
 	}
-	smc_stats_inc(qp->net, SMC_STAT_WR_PROBES);
+	smc_stats_count(qp->stats, SMC_STAT_WR_PROBES, 1);
 	list_del(&slot->entry);
 	slot->done = NULL;
 	slot->owner = NULL;

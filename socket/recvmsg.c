@@ -188,7 +188,7 @@ static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct ms
 		return 0;
 	if (rc)
 		return rc;
-	smc_stats_inc(conn->net, SMC_STAT_RX_URGENT);
+	smc_stats_count(conn->stats, SMC_STAT_RX_URGENT, 1);
 	msg->msg_flags |= MSG_OOB;
 	if (!len) {
 		msg->msg_flags |= MSG_TRUNC;
@@ -197,7 +197,7 @@ static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct ms
 	if (!(flags & MSG_TRUNC) && memcpy_to_msg(msg, &byte, 1))
 		return -EFAULT;
 	if (!(flags & MSG_PEEK))
-		smc_stats_inc(conn->net, SMC_STAT_RX_BYTES);
+		smc_stats_count(conn->stats, SMC_STAT_RX_BYTES, 1);
 	return 1;
 }
 
@@ -217,10 +217,10 @@ static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len,
 		rc = recvmsg_locked(smc, conn, msg, len, flags, lend);
 		/* not if the caller tries again, by copying or after a wait */
 		if (len > conn->rx.ring.size && !(lend && (rc == -EAGAIN || rc == -EOPNOTSUPP)))
-			smc_stats_inc(conn->net, SMC_STAT_RX_SMALL);
+			smc_stats_count(conn->stats, SMC_STAT_RX_SMALL, 1);
 	}
 	if (conn && rc > 0) {
-		smc_stats_add_size(conn->net, SMC_HIST_RX_REQ, rc);
+		smc_stats_count_size(conn->stats, SMC_HIST_RX_REQ, rc);
 		if (trace_smc_rx_recvmsg_enabled())
 			smc_stream_trace(sk, conn, rc, false);
 	}
@@ -243,7 +243,7 @@ static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len,
  */
 int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
 {
-	smc_stats_inc(sock_net(smc_sock_sk(smc)), SMC_STAT_RX_CNT);
+	smc_stats_count(smc->stats, SMC_STAT_RX_CNT, 1);
 	return recvmsg_receive(smc, msg, len, flags, NULL);
 }
 

@@ -147,13 +147,13 @@ static bool sendmsg_may_send(struct smc_sock *smc, const struct smc_conn *conn)
 static void sendmsg_count(const struct smc_conn *conn, int flags, size_t len)
 {
 	if (len > conn->tx.ring.size)
-		smc_stats_inc(conn->net, SMC_STAT_TX_SMALL);
+		smc_stats_count(conn->stats, SMC_STAT_TX_SMALL, 1);
 	if (len > conn->tx.peer_size)
-		smc_stats_inc(conn->net, SMC_STAT_TX_PEER_SMALL);
+		smc_stats_count(conn->stats, SMC_STAT_TX_PEER_SMALL, 1);
 	if (flags & MSG_OOB)
-		smc_stats_inc(conn->net, SMC_STAT_TX_URGENT);
+		smc_stats_count(conn->stats, SMC_STAT_TX_URGENT, 1);
 	if (flags & MSG_SPLICE_PAGES)
-		smc_stats_inc(conn->net, SMC_STAT_TX_SENDPAGE);
+		smc_stats_count(conn->stats, SMC_STAT_TX_SENDPAGE, 1);
 }
 
 /* Handle the control messages. A request to time stamp the bytes fails: no packet is sent. */
@@ -190,7 +190,7 @@ static ssize_t sendmsg_write(struct smc_conn *conn, struct sendmsg_call *call)
 	if (rc <= 0)
 		return rc;
 	if (pages->uarg || pages->use)
-		smc_stats_add(conn->net, SMC_STAT_TX_ZC_COPIED, rc);
+		smc_stats_count(conn->stats, SMC_STAT_TX_ZC_COPIED, rc);
 	pages->copied = true;
 	return rc;
 }
@@ -238,7 +238,7 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 		}
 		if (rc == -EAGAIN) {
 			if (!full)
-				smc_stats_inc(conn->net, SMC_STAT_TX_FULL);
+				smc_stats_count(conn->stats, SMC_STAT_TX_FULL, 1);
 			full = true;
 			smc_tx_push(conn, false);
 			rc = sendmsg_wait_space(smc, conn, &call->timeo);
@@ -274,7 +274,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	/* data path 1 */
 	lock_sock(sk);
 	call.more = call.flags & MSG_MORE || test_bit(SMC_SF_CORK, &smc->flags);
-	smc_stats_inc(sock_net(sk), SMC_STAT_TX_CNT);
+	smc_stats_count(smc->stats, SMC_STAT_TX_CNT, 1);
 	call.timeo = sock_sndtimeo(sk, call.flags & MSG_DONTWAIT);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 	rc = sendmsg_control(sk, msg);
@@ -290,7 +290,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 		sendmsg_count(conn, call.flags, len);
 	rc = sendmsg_write_all(smc, conn, &call);
 	if (call.copied) {
-		smc_stats_add_size(sock_net(sk), SMC_HIST_TX_REQ, call.copied);
+		smc_stats_count_size(smc->stats, SMC_HIST_TX_REQ, call.copied);
 		if (trace_smc_tx_sendmsg_enabled())
 			smc_stream_trace(sk, conn, call.copied, true);
 	}

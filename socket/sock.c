@@ -18,6 +18,7 @@
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
+#include <smc/base/stats.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
 #include <smc/socket/sock.h>
@@ -135,6 +136,7 @@ void smc_sock_init_fields(struct sock *sk, void (*inet_destruct)(struct sock *sk
 	spin_lock_init(&smc->state_lock);
 	smc_clcsock_init_users(&smc->clcsock);
 	smc->synced_state = -1;
+	smc->stats = smc_stats_of(sock_net(sk));
 	INIT_LIST_HEAD(&smc->entry);
 	INIT_HLIST_NODE(&smc->bucket);
 }

@@ -292,7 +292,7 @@ static void stream_notify(struct smc_sock *smc, unsigned int bits)
 			sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	}
 	if (bits & (SMC_CONN_CHANGED | SMC_CONN_READABLE | SMC_CONN_WRITABLE))
-		smc_stats_inc(sock_net(sk), SMC_STAT_WAKEUPS);
+		smc_stats_count(smc->stats, SMC_STAT_WAKEUPS, 1);
 	/*
 	 * sk_state_change() has woken all sleepers: a second wake-up would be a second edge for
 	 * epoll. A user in the kernel that replaced sk_data_ready may rely on this call alone.

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <linux/workqueue.h>
+#include <smc/base/stats.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/conn/zerocopy.h>
@@ -114,6 +115,7 @@ static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lg
 	conn->wq = alloc_workqueue("smc_kunit", WQ_UNBOUND, 0);
 	KUNIT_ASSERT_NOT_NULL(test, conn->wq);
 	conn->net = &init_net;
+	conn->stats = smc_stats_of(&init_net);
 	conn->lgr = lgr;
 	conn->link = link;
 	smc_link_add_conn(link);

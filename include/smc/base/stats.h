@@ -3,7 +3,12 @@
 #ifndef _SMC_BASE_STATS_H
 #define _SMC_BASE_STATS_H
 
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/percpu.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
+#include <linux/u64_stats_sync.h>
 
 struct net;
 
@@ -162,6 +167,68 @@ u64 smc_stats_get_mem(struct net *net, enum smc_stats_mem what);
 u64 smc_stats_get_mem_peak(struct net *net, enum smc_stats_mem what);
 
 const char *smc_stats_get_name(enum smc_stat stat);
+
+/**
+ * struct smc_stats - counters of one namespace on one CPU
+ * @value: by enum smc_stat
+ * @sizes: histograms of sizes
+ * @msgs: messages by type
+ * @times: histograms of handshake durations, client and server
+ * @sync: for readers on 32-bit hosts
+ */
+struct smc_stats {
+	u64 value[SMC_STAT_MAX];
+	u64 sizes[SMC_HISTS][SMC_STATS_SIZES];
+	u64 msgs[SMC_MSGS][SMC_STATS_TYPES];
+	u64 times[2][SMC_STATS_TIMES];
+	struct u64_stats_sync sync;
+};
+
+struct smc_stats __percpu *smc_stats_of(struct net *net);
+void smc_stats_add_at(struct smc_stats __percpu *stats, size_t offset, u64 n);
+
+/**
+ * smc_stats_count() - Add to a counter, where it has to be quick
+ * @stats: from smc_stats_of(); valid as long as the namespace
+ * @stat: counter
+ * @n: amount
+ *
+ * Any context.
+ */
+static inline void smc_stats_count(struct smc_stats __percpu *stats, enum smc_stat stat, u64 n)
+{
+	if (IS_ENABLED(CONFIG_64BIT))
+		this_cpu_add(stats->value[stat], n);
+	else
+		smc_stats_add_at(stats, offsetof(struct smc_stats, value[stat]), n);
+}
+
+/* Return the size class of @bytes. */
+static inline unsigned int smc_stats_size_class(size_t bytes)
+{
+	if (bytes <= SZ_8K)
+		return 0;
+	return min_t(unsigned int, ilog2(bytes - 1) - ilog2(SZ_8K) + 1, SMC_STATS_SIZES - 1);
+}
+
+/**
+ * smc_stats_count_size() - Count a call by its size, where it has to be quick
+ * @stats: from smc_stats_of()
+ * @hist: histogram
+ * @bytes: size
+ *
+ * Any context.
+ */
+static inline void smc_stats_count_size(struct smc_stats __percpu *stats, enum smc_stats_hist hist,
+					size_t bytes)
+{
+	unsigned int i = smc_stats_size_class(bytes);
+
+	if (IS_ENABLED(CONFIG_64BIT))
+		this_cpu_inc(stats->sizes[hist][i]);
+	else
+		smc_stats_add_at(stats, offsetof(struct smc_stats, sizes[hist][i]), 1);
+}
 
 /* Fallback reasons per side; later ones are only part of the sum. */
 #define SMC_STATS_FBACK_SLOTS	36

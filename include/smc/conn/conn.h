@@ -28,6 +28,7 @@ struct smc_lgr;
 struct smc_conn;
 struct smc_sock;	/* opaque to this layer */
 struct net;
+struct smc_stats;
 
 /*
  * Average number of bytes per page below which bytes are copied, not sent from or lent in their
@@ -204,7 +205,8 @@ struct smc_conn_rx {
  * @lgr: group; reference held from creation to the final release
  * @link: link of our direction; reference held; changes under @lock, only after the handshake
  * @token: our alert token; constant
- * @net: namespace for statistics; lives as long as the group
+ * @net: namespace; lives as long as the group
+ * @stats: its counters
  * @role: enum smc_role
  * @tx: sending direction
  * @rx: receiving direction
@@ -241,6 +243,7 @@ struct smc_conn {
 	struct smc_link *link;
 	u32 token;
 	struct net *net;
+	struct smc_stats __percpu *stats;
 	u8 role;
 	struct smc_conn_tx tx;
 	struct smc_conn_rx rx;

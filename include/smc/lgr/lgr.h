@@ -168,6 +168,7 @@ struct smc_conn;	/* opaque to this layer, as is the next one */
 struct smc_llc;
 struct smc_lgr;
 struct smc_link_load;
+struct smc_stats;
 
 /**
  * struct smc_lgr_ctl_events - events of groups and links for the LLC layer
@@ -231,6 +232,7 @@ struct smc_balance {
  *	handshake, each queued work
  * @entry: in the list of all groups until the final release; under the registry lock
  * @net: namespace (not pinned: its exit terminates the groups and waits)
+ * @stats: counters of @net
  * @net_cookie: number of @net shown to users
  * @id: number shown to users, in steps of 0x100
  * @role: client or server
@@ -288,6 +290,7 @@ struct smc_lgr {
 	struct kref ref;
 	struct list_head entry;
 	struct net *net;
+	struct smc_stats __percpu *stats;
 	u64 net_cookie;
 	u32 id;
 	enum smc_role role;

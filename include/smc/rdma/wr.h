@@ -20,6 +20,7 @@
 #define SMC_WR_WRITES_MAX	4	/* RDMA WRITEs chained before one CDC message */
 
 struct net;
+struct smc_stats;
 struct smc_qp;
 
 /**
@@ -171,7 +172,7 @@ struct smc_wr_chain {
 /**
  * struct smc_qp - a queue pair with its PD, CQ, slots and buffers
  * @dev: device
- * @net: namespace of the link group, which outlives the queue pair
+ * @stats: counters of the namespace of the link group, which outlives the queue pair
  * @pd: protection domain of this queue pair alone; NULL after smc_qp_destroy()
  * @qpn: our queue pair number
  * @max_inline: bytes that a request may carry inline
@@ -223,7 +224,7 @@ struct smc_wr_chain {
  */
 struct smc_qp {
 	struct smc_ib_device *dev;
-	struct net *net;
+	struct smc_stats __percpu *stats;
 	struct ib_pd *pd;
 	u32 qpn;
 	u32 max_inline;

@@ -18,6 +18,7 @@
 #include <smc/tcp/clcsock.h>
 
 struct smc_listener;
+struct smc_stats;
 
 /*
  * UNDECIDED -> TCP, UNDECIDED -> SMC at the end of the handshake, or earlier if SMC is excluded;
@@ -61,6 +62,7 @@ enum smc_sock_flag {
  * @err_copied: error that was copied (not moved) from the clcsock, 0: none
  * @disconnects: how often the clcsock was disconnected; changes under the socket lock. A call that
  *	sleeps until the end of a handshake compares it
+ * @stats: counters of the namespace; constant
  * @hs: handshake; holds a reference on the socket while SMC_SF_HS is set
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
  * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
@@ -88,6 +90,7 @@ struct smc_sock {
 	int synced_state;
 	int err_copied;
 	unsigned int disconnects;
+	struct smc_stats __percpu *stats;
 	struct smc_hs hs;
 	u32 own_reason;
 	u32 peer_reason;
