@@ -122,7 +122,7 @@ void smc_rx_update_peer_locked(struct smc_conn *conn)
 	case SMC_CURSOR_UPDATE_NONE:
 		break;
 	}
-	if (smc_ring_rx_starved(&conn->rx.ring))
+	if (smc_ring_rx_has_lent(&conn->rx.ring) && smc_ring_rx_starved(&conn->rx.ring))
 		smc_conn_timer_pages_needed(conn);
 }
 
@@ -411,8 +411,12 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	/* the held byte is in no page of the ring */
 	if (call->lend_to && !call->got_some && smc_rx_has_held_byte(conn, call->in_line))
 		return -EOPNOTSUPP;
+	/* A call that is about to wait need not take the lock: positions only grow. */
+	if (!call->got_some && !smc_rx_get_readable(conn) && !smc_ring_rx_has_lent(&rx->ring))
+		return -EAGAIN;
 	spin_lock_bh(&conn->lock);
-	smc_rx_poll_lent_locked(conn, false);
+	if (smc_ring_rx_has_lent(&rx->ring))
+		smc_rx_poll_lent_locked(conn, false);
 	if (!call->peek || !call->got_some)
 		rx_skip_urgent_locked(conn, call->in_line);
 	if (call->peek && !call->got_some &&

@@ -266,14 +266,16 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 		smc_tcpinfo_count_acked(conn, slot->started, completed);
 		smc_conn_move_check_drained_locked(conn);
 	}
-	smc_zerocopy_settle_locked(conn);
+	if (!smc_zerocopy_is_empty(conn))
+		smc_zerocopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
 	if (conn->shut_pending || smc_conn_is_shut(conn) || conn->releasing || conn->tcp_end)
 		smc_conn_queue_work(conn);
 	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
-	smc_zerocopy_flush(conn);
+	if (!list_empty_careful(&conn->tx.runs_done))
+		smc_zerocopy_flush(conn);
 	smc_conn_put(conn);
 }
 
@@ -297,16 +299,17 @@ static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_ring_piece *pi
 	const struct smc_elem *elem = &conn->tx.elem;
 	u32 slot = conn->link->slot;
 	struct smc_wr_write *out;
+	struct ib_sge sge;
 	u32 sum = 0;
 	int i;
 
 	for (i = 0; i < n; i++) {
 		out = tx_chain_add_write(conn, chain, piece[i].dst);
-		out->laddr = smc_elem_iova(elem, slot, piece[i].src);
+		smc_elem_prepare_sge(elem, slot, piece[i].src, piece[i].len, &sge);
+		out->laddr = sge.addr;
 		out->vaddr = elem->addr + piece[i].src;
-		out->lkey = smc_region_lkey(elem->region, slot);
+		out->lkey = sge.lkey;
 		out->len = piece[i].len;
-		smc_elem_sync_for_device(elem, slot, piece[i].src, piece[i].len);
 		sum += piece[i].len;
 	}
 	return sum;
@@ -318,17 +321,11 @@ static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_ring_piece *pi
  */
 static u32 tx_fill_sge(struct smc_conn *conn, u64 pos, u32 src, u32 len, struct ib_sge *sge)
 {
-	const struct smc_elem *elem = &conn->tx.elem;
-	u32 slot = conn->link->slot;
-
 	if (smc_zerocopy_get_piece_locked(conn, pos, &len, sge)) {
 		smc_stats_count(conn->stats, SMC_STAT_TX_ZC_BYTES, len);
 		return len;
 	}
-	sge->addr = smc_elem_iova(elem, slot, src);
-	sge->length = len;
-	sge->lkey = smc_region_lkey(elem->region, slot);
-	smc_elem_sync_for_device(elem, slot, src, len);
+	smc_elem_prepare_sge(&conn->tx.elem, conn->link->slot, src, len, sge);
 	return len;
 }
 
@@ -381,12 +378,10 @@ static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_ring_piece *
 	return sum;
 }
 
-/* Fewer bytes than this wait for the completion of what is in flight. */
+/* Fewer bytes than this, or half a ring, wait for the completion of what is in flight. */
 static u32 tx_cork_limit(const struct smc_conn *conn)
 {
-	u32 limit = READ_ONCE(smc_settings_get(conn->net)->autocorking);
-
-	return min_t(u32, limit, conn->tx.ring.size / 2);
+	return READ_ONCE(smc_settings_get(conn->net)->autocorking);
 }
 
 /* Return whether queued bytes are posted now; otherwise they wait for more bytes. */
@@ -399,7 +394,7 @@ static bool tx_data_ready(const struct smc_conn *conn, bool more)
 		return false;
 	if (tx->urg.pos)
 		return true;
-	if (tx->inflight && unsent < tx_cork_limit(conn))
+	if (tx->inflight && unsent < tx->ring.size / 2 && unsent < tx_cork_limit(conn))
 		return false;
 	if (more && unsent < tx->ring.size / 4 &&
 	    !conn->shut_pending && !conn->close_pending)
@@ -578,10 +573,10 @@ static bool tx_write_due(const struct smc_conn *conn, bool more)
 }
 
 /*
- * data path 3: one slot, one chain, one post. Returns false to stop pushing. Not inlined: most
- * pushes find nothing to do, and need not clear its stack.
+ * data path 3: one slot, one chain, one post, with queued bytes if @write_due. Returns false to
+ * stop pushing. Not inlined: most pushes find nothing to do, and need not clear its stack.
  */
-static noinline bool tx_push_one(struct smc_conn *conn, bool more)
+static noinline bool tx_push_one(struct smc_conn *conn, bool write_due)
 {
 	struct smc_wr_write write[SMC_PLAN_PIECES];
 	struct smc_ring_piece piece[SMC_PLAN_PIECES];
@@ -589,7 +584,7 @@ static noinline bool tx_push_one(struct smc_conn *conn, bool more)
 	struct smc_wr_slot *slot;
 	int n = 0;
 
-	if (tx_write_due(conn, more))
+	if (write_due)
 		n = tx_plan_writes(conn, piece);
 	if (!n && !tx_cdc_due(conn))
 		return false;
@@ -658,6 +653,8 @@ static bool tx_link_held(struct smc_conn *conn)
  */
 void smc_tx_push_locked(struct smc_conn *conn, bool more)
 {
+	bool write_due;
+
 	lockdep_assert_held(&conn->lock);
 	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
 	    conn->state == SMC_CONN_INIT || tx_link_held(conn))
@@ -665,9 +662,11 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 	if (conn->tx.move.state == SMC_MOVE_ASK)
 		tx_ask_move(conn);
 	/* during an orderly move nothing else is sent */
-	while (conn->tx.move.state == SMC_MOVE_IDLE &&
-	       (tx_write_due(conn, more) || tx_cdc_due(conn)) && tx_push_one(conn, more))
-		;
+	while (conn->tx.move.state == SMC_MOVE_IDLE) {
+		write_due = tx_write_due(conn, more);
+		if (!(write_due || tx_cdc_due(conn)) || !tx_push_one(conn, write_due))
+			break;
+	}
 }
 
 /**

@@ -112,6 +112,21 @@ void smc_qp_event(struct ib_event *event, void *ctx)
 
 /* ---- sending ---- */
 
+/* Completions come in softirq, where BHs are off: to enable them once more takes long. */
+static bool wr_bh_disable(void)
+{
+	if (in_softirq())
+		return false;
+	local_bh_disable();
+	return true;
+}
+
+static void wr_bh_enable(bool disabled)
+{
+	if (disabled)
+		local_bh_enable();
+}
+
 /* Put a slot into its free list, the big one at the end. */
 static void wr_slot_release(struct smc_wr_slot *slot)
 {
@@ -138,13 +153,13 @@ void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_sta
 {
 	struct smc_wr_slot *slot, *next;
 	LIST_HEAD(completed);
-	bool starved;
+	bool starved, bh;
 
-	local_bh_disable();
+	bh = wr_bh_disable();
 	spin_lock(&qp->sq_lock);
 	if (last && !last->posted) {
 		spin_unlock(&qp->sq_lock);
-		local_bh_enable();
+		wr_bh_enable(bh);
 		return;
 	}
 	if (last && status == IB_WC_SUCCESS && last->started)
@@ -173,7 +188,7 @@ void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_sta
 	spin_unlock(&qp->sq_lock);
 	if (starved)
 		qp->events->slots_free(qp->ctx);
-	local_bh_enable();
+	wr_bh_enable(bh);
 }
 
 static void wr_send_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -563,12 +578,13 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct smc_qp *qp = recv->qp;
 	u32 max = recv->len + (recv->spill ? recv->spill->len : 0);
 	int rc = 0;
+	bool bh;
 
 	if (status != IB_WC_SUCCESS) {
 		smc_qp_break(qp, status);
 		return;
 	}
-	local_bh_disable();
+	bh = wr_bh_disable();
 	/* A WRITE with immediate data consumes a receive, whose buffer holds an old message. */
 	if (wc->opcode == IB_WC_RECV && wc->byte_len <= max)
 		qp->events->received(qp->ctx, wr_recv_gather(recv, wc->byte_len), wc->byte_len);
@@ -578,7 +594,7 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (!qp->broken && !smc_fault_hit(SMC_FAULT_LOSE_RECV))
 		rc = smc_wr_post_recv(recv);
 	spin_unlock(&qp->sq_lock);
-	local_bh_enable();
+	wr_bh_enable(bh);
 	if (rc)
 		smc_qp_break(qp, IB_WC_GENERAL_ERR);
 }

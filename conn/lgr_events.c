@@ -82,7 +82,10 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 		smc_tcpinfo_count_received(conn, true);
 		smc_rx_sync_arrived_locked(conn, slot, had);
 		smc_timestamp_record_locked(conn, had);
-		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA) | SMC_CONN_READABLE;
+		bits |= SMC_CONN_READABLE;
+		/* ACTIVE stays ACTIVE, and nothing is to be done */
+		if (conn->state != SMC_CONN_ACTIVE)
+			bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA);
 		bits |= smc_conn_refuse_data_locked(conn, had);
 	}
 	if (got & SMC_CDC_URGENT)
@@ -93,7 +96,8 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 	}
 	if (got & (SMC_CDC_PEER_DONE | SMC_CDC_PEER_CLOSED | SMC_CDC_PEER_ABORT))
 		bits |= smc_conn_apply_peer_state_locked(conn) | SMC_CONN_READABLE;
-	smc_rx_poll_lent_locked(conn, false);
+	if (smc_ring_rx_has_lent(&conn->rx.ring))
+		smc_rx_poll_lent_locked(conn, false);
 	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
 		smc_rx_update_peer_locked(conn);
 	if (got & SMC_CDC_ACKED)

@@ -213,18 +213,6 @@ void smc_zerocopy_add_locked(struct smc_conn *conn, struct smc_zerocopy_run *run
 	list_add_tail(&run->entry, &conn->tx.runs);
 }
 
-/**
- * smc_zerocopy_is_empty() - Return whether all bytes of the stream lie in the send ring
- * @conn: connection
- *
- * Context: Caller holds conn->lock.
- * Return: true if there is no run.
- */
-bool smc_zerocopy_is_empty(const struct smc_conn *conn)
-{
-	return list_empty(&conn->tx.runs);
-}
-
 static void zerocopy_unmap_pages(struct smc_zerocopy_run *run, struct ib_device *ibdev, u32 n)
 {
 	while (n--)

@@ -328,17 +328,6 @@ bool smc_conn_event_is_from_peer(enum smc_conn_event event)
 }
 
 /**
- * smc_conn_state_may_send() - Check whether new user data may be written to the peer
- * @state: state
- *
- * Return: true if so.
- */
-bool smc_conn_state_may_send(enum smc_conn_state state)
-{
-	return state == SMC_CONN_ACTIVE || state == SMC_CONN_APPCLOSEWAIT1_D;
-}
-
-/**
  * smc_conn_state_may_recv() - Check whether new data of the peer is for the application
  * @state: state
  *
@@ -348,55 +337,6 @@ bool smc_conn_state_may_recv(enum smc_conn_state state)
 {
 	return state == SMC_CONN_INIT || state == SMC_CONN_ACTIVE ||
 	       state == SMC_CONN_PEERCLOSEWAIT1_D;
-}
-
-/**
- * smc_conn_state_may_cdc() - Check whether a CDC message may be sent without an action
- * @state: state
- *
- * Before the handshake is complete there is nothing to send, and the message with C or A is the
- * last one of an end.
- *
- * Return: true if so.
- */
-bool smc_conn_state_may_cdc(enum smc_conn_state state)
-{
-	switch (state) {
-	case SMC_CONN_ACTIVE:
-	case SMC_CONN_PEERCLOSEWAIT1_D:
-	case SMC_CONN_PEERCLOSEWAIT2_D:
-	case SMC_CONN_APPFINCLOSEWAIT:
-	case SMC_CONN_APPCLOSEWAIT1_D:
-	case SMC_CONN_APPCLOSEWAIT1_C:
-	case SMC_CONN_APPCLOSEWAIT2_D:
-	case SMC_CONN_APPCLOSEWAIT2_C:
-		return true;
-	case SMC_CONN_INIT:
-	case SMC_CONN_PEERCLOSEWAIT1_C:
-	case SMC_CONN_PEERCLOSEWAIT2_C:
-	case SMC_CONN_PEERFINCLOSEWAIT:
-	case SMC_CONN_PEERABORTWAIT:
-	case SMC_CONN_PROCESSABORT:
-	case SMC_CONN_CLOSED:
-	case SMC_CONN_STATES:
-		break;
-	}
-	return false;
-}
-
-/**
- * smc_conn_state_ignores_peer() - Check whether all activity of the peer is ignored
- * @state: state
- *
- * The application may still read what the peer wrote before; cursors of later messages are not
- * taken over (section 4.8.2).
- *
- * Return: true if so.
- */
-bool smc_conn_state_ignores_peer(enum smc_conn_state state)
-{
-	return state == SMC_CONN_PEERABORTWAIT || state == SMC_CONN_PROCESSABORT ||
-	       state == SMC_CONN_CLOSED;
 }
 
 /**

@@ -8,38 +8,6 @@
  */
 #include <smc/proto/cursor.h>
 
-static u32 ring_min(u32 a, u32 b)
-{
-	return a < b ? a : b;
-}
-
-static u64 ring_max(u64 a, u64 b)
-{
-	return a > b ? a : b;
-}
-
-static u32 ring_offset(u64 pos, u32 size)
-{
-	return (u32)pos & (size - 1);
-}
-
-/* Split one run of the ring into at most two contiguous parts. */
-static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_ring_span out[2])
-{
-	u32 off = ring_offset(pos, size);
-	u32 first = ring_min(len, size - off);
-
-	if (!len)
-		return 0;
-	out[0].off = off;
-	out[0].len = first;
-	if (first == len)
-		return 1;
-	out[1].off = 0;
-	out[1].len = len - first;
-	return 2;
-}
-
 /**
  * smc_ring_size_is_valid() - Check a ring size
  * @size: bytes
@@ -49,18 +17,6 @@ static unsigned int ring_fill_spans(u64 pos, u32 len, u32 size, struct smc_ring_
 bool smc_ring_size_is_valid(u32 size)
 {
 	return size >= SMC_RMBE_SIZE_MIN && size <= SMC_RING_MAX && !(size & (size - 1));
-}
-
-/**
- * smc_cursor_from_pos() - Convert a position to wire form
- * @pos: position in the stream
- * @size: size of the ring that the cursor points into
- * @cursor: set to the wire form
- */
-void smc_cursor_from_pos(u64 pos, u32 size, struct smc_cdc_cursor *cursor)
-{
-	cursor->off = ring_offset(pos, size);
-	cursor->wrap = (u16)(pos >> __builtin_ctz(size));
 }
 
 /**
@@ -123,47 +79,6 @@ int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserv
 }
 
 /**
- * smc_ring_tx_free_bytes() - Return the free space of the send ring
- * @tx: send side
- *
- * Return: bytes.
- */
-u32 smc_ring_tx_free_bytes(const struct smc_ring_tx *tx)
-{
-	return tx->size - (u32)(tx->prepared - tx->completed);
-}
-
-/**
- * smc_ring_tx_get_spans() - Find the place of the user's next bytes in the send ring
- * @tx: send side
- * @want: bytes that the user has
- * @out: filled with at most two parts, together min(@want, free) bytes
- *
- * Return: number of parts, 0 if the ring is full.
- */
-unsigned int smc_ring_tx_get_spans(const struct smc_ring_tx *tx, u32 want,
-				   struct smc_ring_span out[2])
-{
-	return ring_fill_spans(tx->prepared, ring_min(want, smc_ring_tx_free_bytes(tx)), tx->size,
-			       out);
-}
-
-/**
- * smc_ring_tx_prepare() - Account for bytes that were copied into the send ring
- * @tx: send side
- * @len: number of bytes
- *
- * Return: 0, or -EINVAL if they exceed the free space.
- */
-int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len)
-{
-	if (len > smc_ring_tx_free_bytes(tx))
-		return -EINVAL;
-	tx->prepared += len;
-	return 0;
-}
-
-/**
  * smc_ring_tx_purge() - Drop all bytes that are not sent
  * @tx: send side
  *
@@ -174,60 +89,6 @@ void smc_ring_tx_purge(struct smc_ring_tx *tx)
 	tx->prepared = tx->sent;
 }
 
-/**
- * smc_ring_tx_unsent() - Return how much waits for a WRITE
- * @tx: send side
- *
- * Return: bytes.
- */
-u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx)
-{
-	return (u32)(tx->prepared - tx->sent);
-}
-
-/* Free bytes in the peer's RMBE, reserve included. */
-static u32 ring_tx_peer_room(const struct smc_ring_tx *tx)
-{
-	return tx->peer_size - (u32)(tx->sent - tx->peer_consumed);
-}
-
-/**
- * smc_ring_tx_window() - Return how much may be written to the peer in normal operation
- * @tx: send side
- *
- * Return: bytes, 0 if the window is closed.
- */
-u32 smc_ring_tx_window(const struct smc_ring_tx *tx)
-{
-	u32 room = ring_tx_peer_room(tx);
-
-	return room > tx->reserve ? room - tx->reserve : 0;
-}
-
-/**
- * smc_ring_tx_blocked() - Check whether the writer is blocked (flag B)
- * @tx: send side
- *
- * Call it after smc_ring_tx_note_posted(), for the CDC message that follows the WRITEs.
- *
- * Return: true if more is queued than the window takes.
- */
-bool smc_ring_tx_blocked(const struct smc_ring_tx *tx)
-{
-	return smc_ring_tx_unsent(tx) > smc_ring_tx_window(tx);
-}
-
-/**
- * smc_ring_tx_drained() - Check whether the peer's RNIC has acknowledged everything
- * @tx: send side
- *
- * Return: true if nothing is queued or in flight.
- */
-bool smc_ring_tx_drained(const struct smc_ring_tx *tx)
-{
-	return tx->completed == tx->prepared;
-}
-
 /*
  * After a link change the window may be closed only because the update that opened it was lost. A
  * peer that does not repeat the update sends its cursor when its reader gets data, so write one
@@ -236,7 +97,7 @@ bool smc_ring_tx_drained(const struct smc_ring_tx *tx)
  */
 static u32 ring_tx_probe_len(const struct smc_ring_tx *tx, u64 stop)
 {
-	u32 room = ring_tx_peer_room(tx);
+	u32 room = smc_ring_tx_peer_room(tx);
 
 	if (!tx->request_update || !room)
 		return 0;
@@ -255,7 +116,7 @@ static u32 ring_tx_pair_urgent(const struct smc_ring_tx *tx, u32 len, u32 max_by
 		return len - 1;
 	if (!smc_ring_tx_window(tx) || max_bytes < 2)
 		return len;
-	return ring_tx_peer_room(tx) > 1 ? 2 : 0;
+	return smc_ring_tx_peer_room(tx) > 1 ? 2 : 0;
 }
 
 /**
@@ -284,37 +145,20 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 		left = (u32)(stop - tx->sent);
 	if (!limit)
 		limit = ring_tx_probe_len(tx, stop);
-	left = ring_min(left, ring_min(limit, max_bytes));
+	left = smc_ring_min(left, smc_ring_min(limit, max_bytes));
 	if (left && stop - tx->sent - left == 1)
 		left = ring_tx_pair_urgent(tx, left, max_bytes);
 	while (left) {
 		struct smc_ring_piece *piece = &out[n++];
 
-		piece->src = ring_offset(pos, tx->size);
-		piece->dst = ring_offset(pos, tx->peer_size);
-		piece->len = ring_min(left, ring_min(tx->size - piece->src,
-						     tx->peer_size - piece->dst));
+		piece->src = smc_ring_offset(pos, tx->size);
+		piece->dst = smc_ring_offset(pos, tx->peer_size);
+		piece->len = smc_ring_min(left, smc_ring_min(tx->size - piece->src,
+							     tx->peer_size - piece->dst));
 		pos += piece->len;
 		left -= piece->len;
 	}
 	return n;
-}
-
-/**
- * smc_ring_tx_note_posted() - Account for posted WRITEs
- * @tx: send side
- * @len: sum of the planned pieces
- *
- * Return: 0, or -EINVAL if no plan can have covered so many bytes.
- */
-int smc_ring_tx_note_posted(struct smc_ring_tx *tx, u32 len)
-{
-	if (len > smc_ring_tx_unsent(tx) || len > ring_tx_peer_room(tx))
-		return -EINVAL;
-	tx->sent += len;
-	tx->posted = tx->sent;
-	tx->sent_max = ring_max(tx->sent_max, tx->sent);
-	return 0;
 }
 
 /*
@@ -369,22 +213,10 @@ int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor 
 		/* Rewound, but the peer had received and consumed these bytes. */
 		tx->sent = pos;
 		/* Purged since: nothing follows. */
-		tx->prepared = ring_max(tx->prepared, pos);
+		tx->prepared = smc_ring_max(tx->prepared, pos);
 		ring_tx_settle(tx);
 	}
 	return rc;
-}
-
-/**
- * smc_ring_tx_note_cdc() - Note that a CDC message arrived over the present link
- * @tx: send side
- *
- * Not for a failover validation: only other messages carry the peer's consumer cursor, so that no
- * update can be missing any more.
- */
-void smc_ring_tx_note_cdc(struct smc_ring_tx *tx)
-{
-	tx->request_update = false;
 }
 
 /**
@@ -397,21 +229,11 @@ void smc_ring_tx_note_cdc(struct smc_ring_tx *tx)
  */
 void smc_ring_tx_rewind(struct smc_ring_tx *tx)
 {
-	tx->sent = ring_max(tx->completed, tx->peer_consumed);
+	tx->sent = smc_ring_max(tx->completed, tx->peer_consumed);
 	tx->posted = tx->sent;
 	tx->completed = tx->sent;
 	tx->epoch++;
 	tx->request_update = true;
-}
-
-/**
- * smc_ring_tx_get_cursor() - Return the producer cursor for a CDC message
- * @tx: send side
- * @cursor: set to the wire form
- */
-void smc_ring_tx_get_cursor(const struct smc_ring_tx *tx, struct smc_cdc_cursor *cursor)
-{
-	smc_cursor_from_pos(tx->sent, tx->peer_size, cursor);
 }
 
 /**
@@ -431,57 +253,6 @@ int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size)
 }
 
 /**
- * smc_ring_rx_readable() - Return how much waits for the application
- * @rx: receive side
- *
- * Return: bytes.
- */
-u32 smc_ring_rx_readable(const struct smc_ring_rx *rx)
-{
-	return (u32)(rx->produced - rx->consumed);
-}
-
-/**
- * smc_ring_rx_get_spans() - Find the application's next bytes in the RMBE
- * @rx: receive side
- * @skip: bytes to skip first (for MSG_PEEK)
- * @want: bytes that the application has room for
- * @out: filled with at most two parts
- *
- * Return: number of parts, 0 if there is nothing to read.
- */
-unsigned int smc_ring_rx_get_spans(const struct smc_ring_rx *rx, u32 skip, u32 want,
-				   struct smc_ring_span out[2])
-{
-	u32 readable = smc_ring_rx_readable(rx);
-
-	if (skip >= readable)
-		return 0;
-	return ring_fill_spans(rx->consumed + skip, ring_min(want, readable - skip), rx->size, out);
-}
-
-/**
- * smc_ring_rx_consume() - Account for bytes copied to the application
- * @rx: receive side
- * @len: number of bytes
- *
- * Return: 0, or -EINVAL if fewer are readable.
- */
-int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len)
-{
-	if (len > smc_ring_rx_readable(rx))
-		return -EINVAL;
-	rx->consumed += len;
-	return 0;
-}
-
-/* Position of the consumer cursor: the peer may overwrite all before it. */
-static u64 ring_rx_cursor_pos(const struct smc_ring_rx *rx)
-{
-	return rx->lent_start < rx->lent_end ? rx->lent_start : rx->consumed;
-}
-
-/**
  * smc_ring_rx_lend() - Lend the next bytes to the application in place
  * @rx: receive side
  * @len: number of bytes
@@ -495,25 +266,10 @@ int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len)
 {
 	if (!len || len > smc_ring_rx_readable(rx))
 		return -EINVAL;
-	rx->lent_start = ring_rx_cursor_pos(rx);
+	rx->lent_start = smc_ring_rx_cursor_pos(rx);
 	rx->consumed += len;
 	rx->lent_end = rx->consumed;
 	return 0;
-}
-
-/**
- * smc_ring_rx_get_lent() - Return the span of lent bytes
- * @rx: receive side
- * @off: set to the ring offset of the first lent byte, unchanged if none is lent
- *
- * Return: bytes up to the last lent byte, copied bytes in between included; 0 if none is lent.
- */
-u32 smc_ring_rx_get_lent(const struct smc_ring_rx *rx, u32 *off)
-{
-	if (rx->lent_start >= rx->lent_end)
-		return 0;
-	*off = ring_offset(rx->lent_start, rx->size);
-	return (u32)(rx->lent_end - rx->lent_start);
 }
 
 /**
@@ -539,7 +295,7 @@ int smc_ring_rx_return(struct smc_ring_rx *rx, u32 len)
  */
 u32 smc_ring_rx_withheld(const struct smc_ring_rx *rx)
 {
-	return (u32)(rx->consumed - ring_rx_cursor_pos(rx));
+	return (u32)(rx->consumed - smc_ring_rx_cursor_pos(rx));
 }
 
 /**
@@ -609,7 +365,7 @@ static enum smc_cursor_update ring_rx_update_at(const struct smc_ring_rx *rx, u6
  */
 enum smc_cursor_update smc_ring_rx_update_due(const struct smc_ring_rx *rx)
 {
-	u64 cursor = ring_rx_cursor_pos(rx);
+	u64 cursor = smc_ring_rx_cursor_pos(rx);
 
 	if (rx->force || (rx->force_pos && cursor >= rx->force_pos))
 		return SMC_CURSOR_UPDATE_NOW;
@@ -630,25 +386,6 @@ bool smc_ring_rx_starved(const struct smc_ring_rx *rx)
 }
 
 /**
- * smc_ring_rx_note_announced() - Note that a CDC message with the present consumer cursor was
- * posted
- * @rx: receive side
- */
-void smc_ring_rx_note_announced(struct smc_ring_rx *rx)
-{
-	rx->announced = ring_rx_cursor_pos(rx);
-	/*
-	 * A forced update has to cover all bytes consumed so far. Lent bytes keep the cursor
-	 * behind: another update is due when they are back.
-	 */
-	if (rx->force && rx->announced < rx->consumed)
-		rx->force_pos = rx->consumed;
-	else if (rx->announced >= rx->force_pos)
-		rx->force_pos = 0;
-	rx->force = false;
-}
-
-/**
  * smc_ring_rx_force_update() - Make an update due regardless of the window
  * @rx: receive side
  *
@@ -658,16 +395,6 @@ void smc_ring_rx_note_announced(struct smc_ring_rx *rx)
 void smc_ring_rx_force_update(struct smc_ring_rx *rx)
 {
 	rx->force = true;
-}
-
-/**
- * smc_ring_rx_get_cursor() - Return the consumer cursor for a CDC message
- * @rx: receive side
- * @cursor: set to the wire form
- */
-void smc_ring_rx_get_cursor(const struct smc_ring_rx *rx, struct smc_cdc_cursor *cursor)
-{
-	smc_cursor_from_pos(ring_rx_cursor_pos(rx), rx->size, cursor);
 }
 
 /**

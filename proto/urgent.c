@@ -44,17 +44,6 @@ u32 smc_urgent_tx_copy_len(u64 len, u32 room)
 }
 
 /**
- * smc_urgent_tx_stop_pos() - Return the position that writing must not pass
- * @u: writer
- *
- * Return: value for smc_ring_tx_plan().
- */
-u64 smc_urgent_tx_stop_pos(const struct smc_urgent_tx *u)
-{
-	return u->pos ? u->pos : SMC_PLAN_NO_STOP;
-}
-
-/**
  * smc_urgent_tx_flags() - Return flags P and U for the next CDC message
  * @u: writer
  * @sent: producer cursor in the message
@@ -90,26 +79,6 @@ void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent)
 }
 
 /**
- * smc_urgent_tx_note_consumed() - Note that the peer has consumed bytes
- * @u: writer
- * @consumed: position of the peer's consumer cursor
- */
-void smc_urgent_tx_note_consumed(struct smc_urgent_tx *u, u64 consumed)
-{
-	while (u->pos && consumed >= u->pos) {
-		u->pos = u->next;
-		u->next = 0;
-		u->announced = false;
-		u->flag_due = u->pos;
-	}
-}
-
-static bool urgent_rx_is_present(const struct smc_urgent_rx *u)
-{
-	return u->state == SMC_URGENT_VALID || u->state == SMC_URGENT_READ;
-}
-
-/**
  * smc_urgent_rx_take_flags() - Take over flags P and U of a CDC message
  * @u: reader
  * @flags: SMC_CDC_F_* bits
@@ -123,7 +92,7 @@ static bool urgent_rx_is_present(const struct smc_urgent_rx *u)
  */
 unsigned int smc_urgent_rx_take_flags(struct smc_urgent_rx *u, u8 flags, u64 produced, u64 consumed)
 {
-	bool known = urgent_rx_is_present(u) && u->pos == produced;
+	bool known = smc_urgent_rx_is_present(u) && u->pos == produced;
 	unsigned int found;
 
 	if (flags & SMC_CDC_F_URG_PRESENT) {
@@ -140,7 +109,7 @@ unsigned int smc_urgent_rx_take_flags(struct smc_urgent_rx *u, u8 flags, u64 pro
 	if (flags & SMC_CDC_F_URG_PENDING) {
 		/* The writer stops until the present byte is consumed: no new one can follow. */
 		if (u->state == SMC_URGENT_PENDING ||
-		    (urgent_rx_is_present(u) && consumed < u->pos))
+		    (smc_urgent_rx_is_present(u) && consumed < u->pos))
 			return 0;
 		u->state = SMC_URGENT_PENDING;
 		return SMC_URGENT_SIGNAL;
@@ -148,86 +117,6 @@ unsigned int smc_urgent_rx_take_flags(struct smc_urgent_rx *u, u8 flags, u64 pro
 	if (u->state == SMC_URGENT_PENDING)
 		u->state = SMC_URGENT_NONE;
 	return 0;
-}
-
-/**
- * smc_urgent_rx_skip() - Take an out-of-band byte out of the stream if it is next
- * @u: reader
- * @consumed: position that the application has read up to
- * @in_line: SO_OOBINLINE: the application reads the byte in the stream
- *
- * The byte is kept for MSG_OOB. The peer's writer must not wait for an application that never reads
- * it.
- *
- * Return: true if the caller has to consume one byte now.
- */
-bool smc_urgent_rx_skip(struct smc_urgent_rx *u, u64 consumed, bool in_line)
-{
-	if (in_line || !urgent_rx_is_present(u) || u->removed || consumed != u->pos - 1)
-		return false;
-	u->removed = true;
-	return true;
-}
-
-/**
- * smc_urgent_rx_note_consumed() - Note that the application has read bytes
- * @u: reader
- * @consumed: position that it has read up to
- *
- * Return: true if an urgent byte was among them, for which the peer's writer waits.
- */
-bool smc_urgent_rx_note_consumed(struct smc_urgent_rx *u, u64 consumed)
-{
-	if (!urgent_rx_is_present(u) || consumed < u->pos + u->removed)
-		return false;
-	u->state = SMC_URGENT_NONE;
-	return !u->removed;
-}
-
-/**
- * smc_urgent_rx_is_at_mark() - Check whether the stream is at the urgent mark (SIOCATMARK)
- * @u: reader
- * @consumed: position that the application has read up to
- *
- * Return: true if the next byte is the urgent one, or the first one after an urgent byte that was
- * taken out of the stream.
- */
-bool smc_urgent_rx_is_at_mark(const struct smc_urgent_rx *u, u64 consumed)
-{
-	return urgent_rx_is_present(u) && consumed == u->pos - !u->removed;
-}
-
-/**
- * smc_urgent_rx_is_next() - Check whether the next byte is an urgent one to be skipped
- * @u: reader
- * @pos: position of the next byte; beyond the consumed bytes for MSG_PEEK
- * @in_line: see smc_urgent_rx_skip()
- *
- * Return: true if so.
- */
-bool smc_urgent_rx_is_next(const struct smc_urgent_rx *u, u64 pos, bool in_line)
-{
-	return urgent_rx_is_present(u) && !u->removed && !in_line && pos == u->pos - 1;
-}
-
-/**
- * smc_urgent_rx_read_len() - Return how many bytes may be read at once
- * @u: reader
- * @pos: position of the first byte
- * @in_line: see smc_urgent_rx_skip()
- * @some: the receive call has read bytes before: it ends at the mark
- *
- * Return: bytes, 0 if the call has to end.
- */
-u32 smc_urgent_rx_read_len(const struct smc_urgent_rx *u, u64 pos, bool in_line, bool some)
-{
-	u64 mark = u->pos - !u->removed;
-
-	if (!urgent_rx_is_present(u) || pos > mark)
-		return ~(u32)0;
-	if (pos < mark)
-		return mark - pos < ~(u32)0 ? (u32)(mark - pos) : ~(u32)0;
-	return some || smc_urgent_rx_is_next(u, pos, in_line) ? 0 : ~(u32)0;
 }
 
 /**
@@ -240,21 +129,7 @@ u32 smc_urgent_rx_read_len(const struct smc_urgent_rx *u, u64 pos, bool in_line,
  */
 bool smc_urgent_rx_blocks_writer(const struct smc_urgent_rx *u, u64 produced)
 {
-	return urgent_rx_is_present(u) && !u->removed && u->pos == produced;
-}
-
-/**
- * smc_urgent_rx_is_held() - Check whether the next byte was taken out and is now wanted in the
- * stream
- * @u: reader
- * @consumed: position that the application has read up to
- * @in_line: see smc_urgent_rx_skip(); an application may set it late
- *
- * Return: true if so.
- */
-bool smc_urgent_rx_is_held(const struct smc_urgent_rx *u, u64 consumed, bool in_line)
-{
-	return in_line && urgent_rx_is_present(u) && u->removed && consumed == u->pos;
+	return smc_urgent_rx_is_present(u) && !u->removed && u->pos == produced;
 }
 
 /**

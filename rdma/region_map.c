@@ -566,3 +566,33 @@ void smc_elem_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 l
 {
 	region_sync(elem->region, slot, elem_offset(elem) + off, len, false);
 }
+
+/**
+ * smc_elem_prepare_sge() - Make bytes that the CPU wrote visible to the device, and address them
+ * @elem: element
+ * @slot: slot of the link whose device will read them
+ * @off: offset in the element
+ * @len: bytes, not beyond the end of the element
+ * @sge: filled in; all 0 but the length where the region is not mapped
+ *
+ * See smc_elem_sync_for_device(). Any context.
+ */
+void smc_elem_prepare_sge(const struct smc_elem *elem, u32 slot, u32 off, u32 len,
+			  struct ib_sge *sge)
+{
+	size_t pos = elem_offset(elem) + off;
+	const struct smc_mapping *m;
+
+	sge->addr = 0;
+	sge->lkey = 0;
+	sge->length = len;
+	rcu_read_lock();
+	m = rcu_dereference(elem->region->maps[slot].mapping);
+	if (m) {
+		sge->addr = m->mr->iova + pos;
+		sge->lkey = m->mr->lkey;
+		if (!ib_uses_virt_dma(m->dma->ibdev))
+			mapping_dma_sync(m->dma, pos, len, true);
+	}
+	rcu_read_unlock();
+}

@@ -170,7 +170,7 @@ static void conn_push(struct conn *c, u32 max)
 
 static void conn_local_step(struct conn *c, u32 op, u32 arg)
 {
-	struct smc_ring_span span[2];
+	struct smc_ring_span span[2] = { };
 	unsigned int n;
 	u32 len = 0;
 

@@ -139,7 +139,7 @@ static void tx_init(void)
 
 static void tx_spans(void)
 {
-	struct smc_ring_span span[2];
+	struct smc_ring_span span[2] = { };
 	struct smc_ring_tx tx;
 
 	smc_ring_tx_init(&tx, K16, K16, 0);
@@ -481,7 +481,7 @@ static void urgent_stop(void)
 
 static void rx_basics(void)
 {
-	struct smc_ring_span span[2];
+	struct smc_ring_span span[2] = { };
 	struct smc_cdc_cursor c;
 	struct smc_ring_rx rx;
 
@@ -601,7 +601,7 @@ static void lending(void)
 {
 	struct smc_ring_rx rx = rx_at(K16, 0, 1000, 10000);
 	struct smc_cdc_cursor c;
-	u32 off;
+	u32 off = 0;
 
 	CHECK_EQ(smc_ring_rx_get_lent(&rx, &off), 0);
 	CHECK_EQ(smc_ring_rx_return(&rx, 1), -EINVAL);
@@ -645,7 +645,7 @@ static void lending(void)
 static void lending_starves(void)
 {
 	struct smc_ring_rx rx = rx_at(K16, 0, 0, K16);
-	u32 off;
+	u32 off = 0;
 
 	CHECK(!smc_ring_rx_starved(&rx));
 	CHECK_EQ(smc_ring_rx_lend(&rx, K16), 0);
@@ -697,7 +697,7 @@ static void lending_laws(void)
 		unsigned int k;
 
 		for (k = 0; k < 200; k++) {
-			u32 n = unit_below(K16), off, out;
+			u32 n = unit_below(K16), off = 0, out;
 
 			switch (unit_below(5)) {
 			case 0:

@@ -147,7 +147,7 @@ static u32 small_or_big(u32 max)
 static bool app_write(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
-	struct smc_ring_span span[2];
+	struct smc_ring_span span[2] = { };
 	unsigned int n, i;
 	u64 pos = e->tx.prepared;
 	u32 total = 0;
@@ -188,7 +188,7 @@ static bool in_tree_update(const struct smc_ring_rx *rx)
 static bool give_back(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
-	u32 off, i, n = smc_ring_rx_get_lent(&e->rx, &off);
+	u32 off = 0, i, n = smc_ring_rx_get_lent(&e->rx, &off);
 
 	if (!n)
 		return false;
@@ -209,7 +209,7 @@ static bool app_read(struct model *m, unsigned int me)
 {
 	struct end *e = &m->end[me];
 	u32 readable = smc_ring_rx_readable(&e->rx);
-	struct smc_ring_span span[2];
+	struct smc_ring_span span[2] = { };
 	unsigned int n, i;
 	u64 pos = e->rx.consumed;
 	u32 len;

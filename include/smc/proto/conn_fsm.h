@@ -93,10 +93,7 @@ void smc_conn_fsm_get_row(enum smc_conn_state state, enum smc_conn_event event,
 enum smc_conn_event smc_conn_fsm_event_of_cdc(bool done, bool closed, bool aborted, bool unsent);
 bool smc_conn_event_is_from_peer(enum smc_conn_event event);
 
-bool smc_conn_state_may_send(enum smc_conn_state state);
 bool smc_conn_state_may_recv(enum smc_conn_state state);
-bool smc_conn_state_may_cdc(enum smc_conn_state state);
-bool smc_conn_state_ignores_peer(enum smc_conn_state state);
 
 const char *smc_conn_state_str(enum smc_conn_state state);
 const char *smc_conn_state_rfc_str(enum smc_conn_state state);
@@ -117,5 +114,65 @@ const char *smc_conn_action_str(u32 bit);
 #define SMC_DIAG_STATE_PEERFINCLOSEWAIT	25
 #define SMC_DIAG_STATE_PEERABORTWAIT	26
 #define SMC_DIAG_STATE_PROCESSABORT	27
+
+/**
+ * smc_conn_state_may_send() - Check whether new user data may be written to the peer
+ * @state: state
+ *
+ * Return: true if so.
+ */
+static inline bool smc_conn_state_may_send(enum smc_conn_state state)
+{
+	return state == SMC_CONN_ACTIVE || state == SMC_CONN_APPCLOSEWAIT1_D;
+}
+
+/**
+ * smc_conn_state_may_cdc() - Check whether a CDC message may be sent without an action
+ * @state: state
+ *
+ * Before the handshake is complete there is nothing to send, and the message with C or A is the
+ * last one of an end.
+ *
+ * Return: true if so.
+ */
+static inline bool smc_conn_state_may_cdc(enum smc_conn_state state)
+{
+	switch (state) {
+	case SMC_CONN_ACTIVE:
+	case SMC_CONN_PEERCLOSEWAIT1_D:
+	case SMC_CONN_PEERCLOSEWAIT2_D:
+	case SMC_CONN_APPFINCLOSEWAIT:
+	case SMC_CONN_APPCLOSEWAIT1_D:
+	case SMC_CONN_APPCLOSEWAIT1_C:
+	case SMC_CONN_APPCLOSEWAIT2_D:
+	case SMC_CONN_APPCLOSEWAIT2_C:
+		return true;
+	case SMC_CONN_INIT:
+	case SMC_CONN_PEERCLOSEWAIT1_C:
+	case SMC_CONN_PEERCLOSEWAIT2_C:
+	case SMC_CONN_PEERFINCLOSEWAIT:
+	case SMC_CONN_PEERABORTWAIT:
+	case SMC_CONN_PROCESSABORT:
+	case SMC_CONN_CLOSED:
+	case SMC_CONN_STATES:
+		break;
+	}
+	return false;
+}
+
+/**
+ * smc_conn_state_ignores_peer() - Check whether all activity of the peer is ignored
+ * @state: state
+ *
+ * The application may still read what the peer wrote before; cursors of later messages are not
+ * taken over (section 4.8.2).
+ *
+ * Return: true if so.
+ */
+static inline bool smc_conn_state_ignores_peer(enum smc_conn_state state)
+{
+	return state == SMC_CONN_PEERABORTWAIT || state == SMC_CONN_PROCESSABORT ||
+	       state == SMC_CONN_CLOSED;
+}
 
 #endif /* SMC_PROTO_CONN_FSM_H */
