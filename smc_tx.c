@@ -119,7 +119,7 @@ size_t smc_tx_get_unsent(const struct smc_conn *conn)
 /* Bytes copied per call: copying the next piece overlaps with sending this one. */
 static u32 tx_copy_max(const struct smc_conn *conn)
 {
-	return max_t(u32, conn->tx.ring.size / 4, SMC_ELEM_SIZE_MIN);
+	return max_t(u32, conn->tx.ring.size / 2, SMC_ELEM_SIZE_MIN);
 }
 
 /* Bytes per post: each costs a CDC and a completion, but a single post would stall the flow. */
@@ -148,7 +148,7 @@ static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool ur
  * @more: more bytes beyond @len follow soon: small amounts may wait
  * @urgent: the last of the @len bytes is urgent (MSG_OOB), if it is taken
  *
- * Takes at most a quarter of the ring; the caller calls again for the rest.
+ * Takes at most half of the ring; the caller calls again for the rest.
  *
  * Context: Process; takes conn->lock. One caller at a time (socket lock). Never sleeps for space.
  * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state allows no more
