@@ -4,7 +4,7 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--profile] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
+# Usage: bench.sh [--profile|--budget] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
 #                     figures do not depend on the load of the machine. Without raw
@@ -14,6 +14,7 @@
 #   --before DIR      insn: another build of the module, measured in the same run
 #   --profile         insn: in which functions the instructions are, and who calls these; with
 #                     --before for both builds. BENCH_FUNCTIONS=N: how many functions
+#   --budget          insn: hold what two rows cost against selftests/bench/budget.txt; prints KTAP
 #   --without LABEL   leave out tcp, intree, ours or raw
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
@@ -30,6 +31,7 @@ rounds=${BENCH_ROUNDS:-5}
 ours=
 before=
 profile=
+budget=
 labels=' tcp intree ours raw '
 
 die()
@@ -42,6 +44,12 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--profile)
 		profile=y
+		shift
+		continue
+		;;
+	--budget)
+		profile=y budget=y bed=insn labels=' intree ours '
+		BENCH_ROWS=stream_64k,pingpong_1
 		shift
 		continue
 		;;
@@ -81,6 +89,12 @@ esac
 make -s -C "$top/tools" smcctl
 make -s -C "$top/selftests" smc_traffic bench/smc_bench bench/smc_hold bench/smc_knock
 
+if [ -n "$budget" ]; then
+	release=$(basename "$(readlink -f "$cache/kernels/$kernel")")
+	compiler=gcc-$(gcc -dumpfullversion)
+	! "$top/selftests/bench/budget.py" known "$release" "$compiler" || labels=' ours '
+fi
+
 stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/ours"
@@ -104,7 +118,9 @@ fi
 # They are loaded again and again: without what only a debugger needs.
 find "$stage" -name '*.ko' -exec strip --strip-debug {} +
 
-out=$cache/out/bench
+name=${budget:+budget}
+name=${name:-bench}
+out=$cache/out/$name
 rc=0
 if [ -n "$profile" ]; then
 	make -s -C "$top/selftests" bench/insn_plugin.so
@@ -113,17 +129,23 @@ else
 	set --
 fi
 if [ "$bed" = insn ]; then
-	"$vm/vm.py" --name bench --bed insn --kernel "$kernel" --module intree --mtu "$mtu" --mem 1024 \
+	"$vm/vm.py" --name "$name" --bed insn --kernel "$kernel" --module intree --mtu "$mtu" --mem 1024 \
 		--script "$vm/cases/insn.sh" --add "$stage" --add "$top/tools/smcctl" \
 		--add "$top/selftests/smc_traffic" \
 		--add "$top/selftests/bench/smc_bench" --add "$top/selftests/bench/smc_knock" \
 		--env "LABELS=$labels" --env "ROWS=${BENCH_ROWS:-}" --env "MS=${BENCH_MS:-200}" \
 		--timeout 1200 --out "$out" "$@" ||
 		die "the run failed, the host's log is in $out"
+	if [ -n "$budget" ]; then
+		"$top/selftests/bench/budget.py" check "$release" "$compiler" "$stage/counts" \
+			"$out/h1.log"
+		exit
+	fi
 	echo
 	if [ -n "$profile" ]; then
-		exec "$top/selftests/bench/profile.py" "$stage/counts" "$out/h1.log" \
+		"$top/selftests/bench/profile.py" "$stage/counts" "$out/h1.log" \
 			"${BENCH_FUNCTIONS:-40}"
+		exit
 	fi
 	"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp \
 		${before:+--ratio ours/before} --min-runs 1 --json "$top/build/bench.json" "$out/h1.log"

@@ -49,6 +49,9 @@ run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server --env "
 run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 200
 verify selfcheck "$vm/selfcheck.sh"
 
+# what the data path costs in instructions, which a busy machine does not change
+verify budget scripts/check-budget.sh --ours "$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")"
+
 # a user whose memory never arrives; the kernels of UML have no userfaultfd
 run user --module ours --mtu 9000 --mem 1024 --script "$cases/user.sh" --add "$top/selftests/smc_user" \
 	--timeout 1100

@@ -113,13 +113,20 @@ def show(row, label, section, before, top):
               f"  {callers_text(section, function)}")
 
 
-def main(counts, log, top="40"):
-    sections, before = read_sections(counts), {}
+def read(counts, log):
+    """Yield (row, label, section) of each measurement."""
+    sections = read_sections(counts)
     measured = list(read_log(log))
     if len(sections) != len(measured):
         sys.exit(f"profile: {len(sections)} sections of counts, {len(measured)} measurements")
     for section, (row, label, units, symbols) in zip(sections, measured):
         section.resolve(symbols, units)
+        yield row, label, section
+
+
+def main(counts, log, top="40"):
+    before = {}
+    for row, label, section in read(counts, log):
         show(row, label, section, before.get(row), int(top))
         before[row] = section
 
