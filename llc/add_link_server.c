@@ -52,27 +52,29 @@ static void add_link_server_refuse(struct smc_llc *llc, struct smc_link *other)
 void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool any_port)
 {
 	struct llc_recovery *rec = &llc->recovery;
-	bool possible;
+	bool possible, asked, ports;
 
+	/* take the reasons before looking for a port: one that comes now is another reason */
 	spin_lock_bh(&llc->lock);
 	smc_recovery_note_attempt(llc);
+	asked = rec->any_port;
+	ports = rec->ports;
+	rec->any_port = false;
+	rec->ports = false;
 	spin_unlock_bh(&llc->lock);
 	possible = llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc) &&
 		   smc_add_link_is_possible(llc, first, any_port);
 	if (!possible) {
-		/* a port that comes later is another reason to try */
-		spin_lock_bh(&llc->lock);
-		rec->ports = false;
-		spin_unlock_bh(&llc->lock);
 		add_link_server_refuse(llc, first);
 		return;
 	}
 	spin_lock_bh(&llc->lock);
 	/* one critical section: the group must not die between taking the turn and begin */
 	if (smc_recovery_take_turn(llc, SMC_LLC_DO_ADD_LINK)) {
-		rec->any_port = false;
-		rec->ports = false;
 		smc_add_link_server_begin(llc, first, 1);
+	} else {
+		rec->any_port |= asked;
+		rec->ports |= ports;
 	}
 	spin_unlock_bh(&llc->lock);
 }

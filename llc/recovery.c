@@ -111,14 +111,17 @@ bool smc_recovery_begin(struct smc_llc *llc, bool *any_port, bool *ports)
 {
 	struct llc_recovery *rec = &llc->recovery;
 	struct smc_lgr *lgr = llc->lgr;
+	unsigned long left;
 
 	spin_lock_bh(&llc->lock);
 	rec->armed = false;
-	if (rec->retry && time_before(jiffies, rec->retry_at))
-		smc_llc_timer_recovery_due(llc, rec->retry_at - jiffies);
-	else if (rec->retry)
-		rec->any_port = true;
-	*any_port = rec->any_port;
+	/* a time that is over may be very long ago */
+	left = rec->retry_at - jiffies;
+	if (left > RECOVERY_MAX + RECOVERY_MAX / 4)
+		left = 0;
+	if (rec->retry && left)
+		smc_llc_timer_recovery_due(llc, left);
+	*any_port = rec->any_port || (rec->retry && !left);
 	*ports = rec->ports;
 	if (!READ_ONCE(lgr->ready))
 		smc_llc_timer_recovery_due(llc, READY_AGAIN);

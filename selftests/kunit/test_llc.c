@@ -501,6 +501,11 @@ static void llc_lost_waits(struct kunit *test)
 	int i;
 
 	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	/* a request that was refused is no reason any more */
+	p.lgr->peer.max_links = 1;
+	llc_link_receive_request(p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_REQ_ADD_LINK, true, 1, &msg));
+	p.lgr->peer.max_links = 2;
 	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
 	llc_pair_expect_one_left(test, &p);
 	llc_pair_receive_delete(&p, true, 0);
