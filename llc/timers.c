@@ -75,14 +75,14 @@ void smc_llc_timer_link_up(struct smc_llc *llc)
  */
 void smc_llc_timer_peer_suspected(struct smc_llc *llc)
 {
-	unsigned long due;
+	unsigned long gap;
 
 	spin_lock_bh(&llc->lock);
 	if (!llc->dead && !llc->suspect) {
-		due = llc->suspect_checked + SUSPECT_GAP;
+		/* the last check may be very long ago */
+		gap = llc->suspect_checked + SUSPECT_GAP - jiffies;
 		llc->suspect = true;
-		mod_delayed_work(llc->lgr->wq, &llc->test_work,
-				 time_before(jiffies, due) ? due - jiffies : 0);
+		mod_delayed_work(llc->lgr->wq, &llc->test_work, gap <= SUSPECT_GAP ? gap : 0);
 	}
 	spin_unlock_bh(&llc->lock);
 }
