@@ -150,7 +150,8 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
  * After an error the connection may have one of the two; smc_conn_give_buffers() returns it.
  *
  * Context: Process, sleeps; takes lgr->mutex.
- * Return: 0; -ENOMEM, -ETIMEDOUT, -ECANCELED, or an error of the registration or of CONFIRM RKEY.
+ * Return: 0; -ENOMEM, -ETIMEDOUT, -ECANCELED, -EDQUOT, -EUSERS, -ENOBUFS (limits of memory, see
+ * smc_region_alloc()), or an error of the registration or of CONFIRM RKEY.
  */
 int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
 			  const bool *cancel)

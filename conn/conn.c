@@ -233,17 +233,20 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 	if (!end->index || !smc_ring_size_is_valid(end->size) ||
 	    check_add_overflow(end->addr, (u64)end->size * end->index, &last))
 		return -EPROTO;
-	/* The link changes only after the handshake, see conn_lose_link() and smc_conn_activate(). */
+	/* The link changes after the handshake: conn_lose_link(), smc_conn_activate(). */
 	link = conn->link;
 	named = end->link ?: link;
 	idx = end->first ? smc_rtoken_get(conn->lgr, named->slot, end->rkey, end->addr) :
 			   smc_rtoken_get_known(conn->lgr, named->slot, end->rkey, end->addr);
 	rc = idx < 0 ? idx : 0;
+	/* over another link than ours only if it works; then the connection begins there */
+	if (!rc && !smc_rtoken_has_link(conn->lgr, idx, link->slot) && !smc_link_usable(named))
+		rc = -ENOKEY;
 	/*
 	 * Keys of a link are dropped after its fence, so an unknown key is no violation then. Only
 	 * the reference goes: other connections may write to that RMB over other links.
 	 */
-	if (smc_link_fenced(link) || smc_link_fenced(named))
+	if (smc_link_fenced(named))
 		rc = -ECONNABORTED;
 	if (!rc) {
 		claim->rtoken = idx;

@@ -484,9 +484,17 @@ static void conn_peer_end_late(struct kunit *test)
 	/* ... and when they are dropped: no violation of the peer */
 	ask.rkey = 0x33;
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
+	/* ... but the peer may name another link that works, over which the connection begins */
+	ask.link = e.first;
+	ask.rkey = rtoken->rkey[0];
+	ask.addr = rtoken->addr[0];
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
+	KUNIT_EXPECT_EQ(test, rtoken->refs, 2);
+	smc_conn_activate(other);
+	KUNIT_EXPECT_PTR_EQ(test, other->link, e.first);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(other), SMC_CONN_ACTIVE);
 	WRITE_ONCE(e.second->fenced, false);
 	KUNIT_EXPECT_FALSE(test, rtoken->delete_pending);
-	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
 	KUNIT_EXPECT_TRUE(test, rtoken->links & BIT(0));
 	smc_conn_close(other, true, 0, NULL);
 	smc_conn_put(other);
