@@ -745,8 +745,8 @@ static bool lgr_join_host(struct smc_lgr *lgr)
  * Only the caller knows the group. It sets up the LLC state (smc_llc_create()) and then calls
  * smc_lgr_begin(), or smc_lgr_discard() if one of both fails. Process context.
  *
- * Return: the group. ERR_PTR: -ENOMEM; -EMLINK: the host of the peer has too many groups, none of
- * them idle (net.smc.smcr_max_host_groups).
+ * Return: the group. ERR_PTR: -ENOMEM; -EMLINK: the host of the peer has too many groups, and none
+ * can end for this one (net.smc.smcr_max_host_groups).
  */
 struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer)
 {
@@ -759,19 +759,19 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	lgr->host = smc_host_get(net, &peer->tcp_addr);
 	if (!lgr->host)
 		goto free_lgr;
+	if (!lgr_join_host(lgr)) {
+		rc = -EMLINK;
+		goto put_host;
+	}
 	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_LGR_RTOKENS,
 							    sizeof(*lgr->rtokens), GFP_KERNEL));
 	if (!lgr->rtokens)
-		goto put_host;
+		goto leave_host;
 	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
 	/* not WQ_MEM_RECLAIM: a thread per group, and freeing memory never waits for a group */
 	lgr->wq = smc_fault_null(LGR_WQ, alloc_workqueue("smc_lgr_%08x", WQ_UNBOUND, 0, lgr->id));
 	if (!lgr->wq)
 		goto free_rtokens;
-	if (!lgr_join_host(lgr)) {
-		rc = -EMLINK;
-		goto destroy_wq;
-	}
 	kref_init(&lgr->ref);
 	INIT_LIST_HEAD(&lgr->entry);
 	lgr->net = net;
@@ -795,10 +795,11 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	INIT_WORK(&lgr->free_work, lgr_free_work_fn);
 	return lgr;
 
-destroy_wq:
-	destroy_workqueue(lgr->wq);
 free_rtokens:
 	kvfree(lgr->rtokens);
+leave_host:
+	smc_host_end_lgr(lgr->host);
+	smc_host_del_lgr(lgr->host);
 put_host:
 	smc_host_put(lgr->host);
 free_lgr:

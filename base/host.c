@@ -9,6 +9,7 @@
  * - a host takes at most net.smc.smcr_max_host_kb of memory, by default an eighth of the next;
  * - all regions of the machine together take at most net.smc.smcr_max_mem_kb, by default a
  *   sixteenth of its memory, and a namespace at most three times of what the others have left.
+ * The hosts of an IPv6 /64 together get what four hosts get.
  * At a limit, new connections are TCP. Connections that stand are not affected.
  */
 #include <linux/mm.h>
@@ -24,6 +25,8 @@
 #define HOST_MEM_PART		16
 /* Default of net.smc.smcr_max_host_kb: this part of smc_host_mem_max. */
 #define HOST_SHARE_PART		8
+/* All hosts of an IPv6 /64, whose addresses one host may use, together: so many times as much. */
+#define HOST_SUBNET_TIMES	4
 /* A namespace may have this many times the memory that is left for all. */
 #define HOST_NET_SHARE		3
 
@@ -44,7 +47,7 @@ static const struct rhashtable_params hosts_params = {
 };
 
 /**
- * smc_host_addr() - Return the address that stands for a host
+ * smc_host_addr() - Return what a host may use of addresses
  * @peer: an address of the host, IPv4 as v4-mapped
  *
  * A host with one IPv6 address can use all 2^64 addresses of its /64.
@@ -58,6 +61,43 @@ struct in6_addr smc_host_addr(const struct in6_addr *peer)
 	if (!ipv6_addr_v4mapped(peer))
 		memset(&addr.s6_addr[8], 0, 8);
 	return addr;
+}
+
+/* Return the host or the /64 with a reference, or NULL: no memory. */
+static struct smc_host *host_find_or_add(const struct smc_host_key *key)
+{
+	struct smc_host *host;
+
+	lockdep_assert_held(&hosts_mutex);
+	host = rhashtable_lookup_fast(&hosts, key, hosts_params);
+	if (host) {
+		refcount_inc(&host->ref);
+		return host;
+	}
+	host = smc_fault_null(HOST, kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT));
+	if (!host)
+		return NULL;
+	host->key = *key;
+	refcount_set(&host->ref, 1);
+	if (smc_fault_rc(HOST_INSERT, -ENOMEM,
+			 rhashtable_insert_fast(&hosts, &host->node, hosts_params))) {
+		kfree(host);
+		return NULL;
+	}
+	return host;
+}
+
+static void host_put_locked(struct smc_host *host)
+{
+	lockdep_assert_held(&hosts_mutex);
+	if (!refcount_dec_and_test(&host->ref))
+		return;
+	/* All users of the table hold the mutex. */
+	rhashtable_remove_fast(&hosts, &host->node, hosts_params);
+	WARN_ON_ONCE(host->lgrs || host->lgrs_ending || host->bytes);
+	if (host->subnet)
+		host_put_locked(host->subnet);
+	kfree(host);
 }
 
 /**
@@ -76,24 +116,18 @@ struct smc_host *smc_host_get(struct net *net, const struct in6_addr *peer)
 
 	memset(&key, 0, sizeof(key));
 	key.net = net;
-	key.addr = smc_host_addr(peer);
+	key.addr = *peer;
 	mutex_lock(&hosts_mutex);
-	host = rhashtable_lookup_fast(&hosts, &key, hosts_params);
-	if (host) {
-		refcount_inc(&host->ref);
-		goto unlock;
+	host = host_find_or_add(&key);
+	if (host && !host->subnet && !ipv6_addr_v4mapped(peer)) {
+		key.addr = smc_host_addr(peer);
+		key.subnet = true;
+		host->subnet = host_find_or_add(&key);
+		if (!host->subnet) {
+			host_put_locked(host);
+			host = NULL;
+		}
 	}
-	host = smc_fault_null(HOST, kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT));
-	if (!host)
-		goto unlock;
-	host->key = key;
-	refcount_set(&host->ref, 1);
-	if (smc_fault_rc(HOST_INSERT, -ENOMEM,
-			 rhashtable_insert_fast(&hosts, &host->node, hosts_params))) {
-		kfree(host);
-		host = NULL;
-	}
-unlock:
 	mutex_unlock(&hosts_mutex);
 	return host;
 }
@@ -106,37 +140,54 @@ unlock:
  */
 void smc_host_put(struct smc_host *host)
 {
-	if (!refcount_dec_and_mutex_lock(&host->ref, &hosts_mutex))
-		return;
-	/* All users of the table hold the mutex. */
-	rhashtable_remove_fast(&hosts, &host->node, hosts_params);
+	mutex_lock(&hosts_mutex);
+	host_put_locked(host);
 	mutex_unlock(&hosts_mutex);
-	WARN_ON_ONCE(host->lgrs || host->lgrs_ending || host->bytes);
-	kfree(host);
 }
 
 /* ---- groups ---- */
+
+/* Return how many groups a host, or a /64, may have; U32_MAX: any number. */
+static u32 host_max_lgrs(const struct smc_host *host)
+{
+	u64 max = READ_ONCE(smc_settings_get(host->key.net)->host_groups);
+
+	if (host->key.subnet)
+		max *= HOST_SUBNET_TIMES;
+	return max ? min_t(u64, max, U32_MAX) : U32_MAX;
+}
+
+/* Return true if a host, or a /64, may have one more group. One may end for it besides. */
+static bool host_fits_lgr(const struct smc_host *host)
+{
+	u32 max = host_max_lgrs(host);
+
+	lockdep_assert_held(&hosts_lock);
+	return host->lgrs < max && host->lgrs_ending <= max;
+}
 
 /**
  * smc_host_add_lgr() - Count one more group, unless the host has too many
  * @host: host
  *
- * Groups that end do not take the places of new ones, but there are at most as many of them. Any
- * context.
+ * Groups that end do not take the places of new ones. No group is added while more than the limit
+ * are ending. Any context.
  *
  * Return: true if the group was counted: smc_host_end_lgr() and smc_host_del_lgr() follow. False at
  * net.smc.smcr_max_host_groups.
  */
 bool smc_host_add_lgr(struct smc_host *host)
 {
-	u32 max = READ_ONCE(smc_settings_get(host->key.net)->host_groups);
+	struct smc_host *subnet = host->subnet;
 	unsigned long flags;
 	bool ok;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	ok = !max || (host->lgrs < max && host->lgrs_ending < max);
+	ok = host_fits_lgr(host) && (!subnet || host_fits_lgr(subnet));
 	if (ok)
 		host->lgrs++;
+	if (ok && subnet)
+		subnet->lgrs++;
 	spin_unlock_irqrestore(&hosts_lock, flags);
 	return ok;
 }
@@ -147,19 +198,38 @@ bool smc_host_add_lgr(struct smc_host *host)
  *
  * Any context.
  *
- * Return: false if so many groups of the host end that the new one would be refused all the same.
+ * Return: false if so many groups of the host live or end that the new one would be refused all the
+ * same.
  */
 bool smc_host_may_evict(struct smc_host *host)
 {
-	u32 max = READ_ONCE(smc_settings_get(host->key.net)->host_groups);
+	u32 max = host_max_lgrs(host);
 	unsigned long flags;
 	bool may;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	/* the one that ends counts, too */
-	may = host->lgrs_ending + 1 < max;
+	may = host->lgrs <= max && host->lgrs_ending < max;
 	spin_unlock_irqrestore(&hosts_lock, flags);
 	return may;
+}
+
+/**
+ * smc_host_has_ending_lgr() - Check whether memory of the host becomes free soon
+ * @host: host
+ *
+ * Any context.
+ *
+ * Return: true if a group of it ends.
+ */
+bool smc_host_has_ending_lgr(struct smc_host *host)
+{
+	unsigned long flags;
+	bool has;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	has = host->lgrs_ending;
+	spin_unlock_irqrestore(&hosts_lock, flags);
+	return has;
 }
 
 /**
@@ -173,8 +243,10 @@ void smc_host_end_lgr(struct smc_host *host)
 	unsigned long flags;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	host->lgrs--;
-	host->lgrs_ending++;
+	for (; host; host = host->subnet) {
+		host->lgrs--;
+		host->lgrs_ending++;
+	}
 	spin_unlock_irqrestore(&hosts_lock, flags);
 }
 
@@ -187,7 +259,8 @@ void smc_host_del_lgr(struct smc_host *host)
 	unsigned long flags;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	host->lgrs_ending--;
+	for (; host; host = host->subnet)
+		host->lgrs_ending--;
 	spin_unlock_irqrestore(&hosts_lock, flags);
 }
 
@@ -212,7 +285,7 @@ static bool host_sum_fits(u64 mine, u64 bytes, u64 max)
  *
  * Any context.
  *
- * Return: 0: to be returned with smc_host_uncharge(). -EUSERS: the host has its share
+ * Return: 0: to be returned with smc_host_uncharge(). -EUSERS: the host, or its /64, has its share
  * (net.smc.smcr_max_host_kb). -ENOBUFS: the limit of the machine (net.smc.smcr_max_mem_kb), or the
  * part of it that this namespace may have.
  */
@@ -221,16 +294,21 @@ int smc_host_charge(struct smc_host *host, u64 bytes, u64 spare)
 	struct smc_settings *sn = smc_settings_get(host->key.net);
 	u64 max = (u64)READ_ONCE(smc_host_mem_max) << 10;
 	u64 share = (u64)READ_ONCE(sn->host_mem) << 10 ?: max / HOST_SHARE_PART;
+	struct smc_host *subnet = host->subnet;
 	unsigned long flags;
 	int rc = 0;
 
 	spin_lock_irqsave(&hosts_lock, flags);
 	if (share && host->bytes + bytes + spare > share)
 		rc = -EUSERS;
+	else if (share && subnet && subnet->bytes + bytes + spare > share * HOST_SUBNET_TIMES)
+		rc = -EUSERS;
 	else if (max && !host_sum_fits(sn->mem_bytes, bytes + spare, max))
 		rc = -ENOBUFS;
 	if (!rc) {
 		host->bytes += bytes;
+		if (subnet)
+			subnet->bytes += bytes;
 		sn->mem_bytes += bytes;
 		hosts_bytes += bytes;
 	}
@@ -250,9 +328,10 @@ void smc_host_uncharge(struct smc_host *host, u64 bytes)
 	unsigned long flags;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	host->bytes -= bytes;
 	smc_settings_get(host->key.net)->mem_bytes -= bytes;
 	hosts_bytes -= bytes;
+	for (; host; host = host->subnet)
+		host->bytes -= bytes;
 	spin_unlock_irqrestore(&hosts_lock, flags);
 }
 

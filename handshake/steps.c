@@ -11,6 +11,7 @@
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 #include <smc/base/fault.h>
+#include <smc/base/host.h>
 #include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
@@ -378,8 +379,10 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 
 	conn = smc_conn_create(ctx->lgr, ctx->link, ctx->hs->sndbuf, ctx->hs->rcvbuf, !ctx->first,
 			       &ctx->hs->cancelled);
-	if (conn == ERR_PTR(-EUSERS) || conn == ERR_PTR(-ENOBUFS))
-		smc_lgr_evict_idle(ctx->lgr->host);	/* its memory serves the next connection */
+	/* the memory of an idle group serves the next connection */
+	if ((conn == ERR_PTR(-EUSERS) || conn == ERR_PTR(-ENOBUFS)) &&
+	    !smc_host_has_ending_lgr(ctx->lgr->host))
+		smc_lgr_evict_idle(ctx->lgr->host);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
 	ctx->reserved = false;	/* used up */

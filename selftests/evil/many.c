@@ -250,7 +250,7 @@ static bool aborted(struct el_env *e)
 
 const struct el_case el_many_cases[] = {
 	{ "host_first_contacts", first_contacts, EL_UNHARMED,	"lgr_evicted", 100, { 0 } },
-	{ "host_aborted",	aborted,		EL_UNHARMED,	"mem_limited", 1000, { 0 } },
+	{ "host_aborted",	aborted,	EL_UNHARMED,	"mem_limited", 1000, { 0 } },
 };
 
 const unsigned int el_nr_many_cases = TL_ARRAY_SIZE(el_many_cases);

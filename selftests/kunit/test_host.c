@@ -68,7 +68,7 @@ static struct smc_host *host_get_ipv6(struct kunit *test, u8 net, u8 id)
 	return host;
 }
 
-/* An IPv4 address is a host, and so is an IPv6 /64. */
+/* An address is a host; the hosts of an IPv6 /64 have that in common. */
 static void host_identity(struct kunit *test)
 {
 	struct smc_host *a = host_get_ipv4(test, 1), *b = host_get_ipv4(test, 1);
@@ -77,8 +77,11 @@ static void host_identity(struct kunit *test)
 
 	KUNIT_EXPECT_PTR_EQ(test, a, b);
 	KUNIT_EXPECT_PTR_NE(test, a, c);
-	KUNIT_EXPECT_PTR_EQ(test, d, e);
-	KUNIT_EXPECT_PTR_NE(test, d, f);
+	KUNIT_EXPECT_PTR_NE(test, d, e);
+	KUNIT_EXPECT_PTR_EQ(test, d->subnet, e->subnet);
+	KUNIT_EXPECT_NOT_NULL(test, d->subnet);
+	KUNIT_EXPECT_PTR_NE(test, d->subnet, f->subnet);
+	KUNIT_EXPECT_NULL(test, a->subnet);
 	smc_host_put(a);
 	a = host_get_ipv4(test, 1);
 	KUNIT_EXPECT_PTR_EQ(test, a, b);
@@ -104,21 +107,52 @@ static void host_groups(struct kunit *test)
 	/* a group that ends makes room at once */
 	smc_host_end_lgr(host);
 	KUNIT_EXPECT_TRUE(test, smc_host_add_lgr(host));
-	/* but a host cannot pile up groups that end */
+	KUNIT_EXPECT_TRUE(test, smc_host_has_ending_lgr(host));
+	KUNIT_EXPECT_FALSE(test, smc_host_has_ending_lgr(other));
+	/* but a host cannot pile up groups that end, and none ends for a new one then */
+	KUNIT_EXPECT_TRUE(test, smc_host_may_evict(host));
+	smc_host_end_lgr(host);
+	KUNIT_EXPECT_FALSE(test, smc_host_may_evict(host));
+	KUNIT_EXPECT_TRUE(test, smc_host_add_lgr(host));
 	smc_host_end_lgr(host);
 	KUNIT_EXPECT_FALSE(test, smc_host_add_lgr(host));
 	smc_host_del_lgr(host);
 	KUNIT_EXPECT_TRUE(test, smc_host_add_lgr(host));
+	sn->host_groups = 1;
+	KUNIT_EXPECT_FALSE(test, smc_host_may_evict(host));
 	sn->host_groups = 0;
 	KUNIT_EXPECT_TRUE(test, smc_host_add_lgr(host));
 	for (i = 0; i < 3; i++)
 		smc_host_end_lgr(host);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 5; i++)
 		smc_host_del_lgr(host);
 	smc_host_end_lgr(other);
 	smc_host_del_lgr(other);
 	smc_host_put(host);
 	smc_host_put(other);
+}
+
+/* The hosts of a /64 get what four hosts get, whoever of them asks first. */
+static void host_subnet(struct kunit *test)
+{
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	struct smc_host *hosts[6];
+	int i;
+
+	sn->host_groups = 1;
+	for (i = 0; i < 6; i++) {
+		hosts[i] = host_get_ipv6(test, i < 5 ? 1 : 2, i);
+		KUNIT_EXPECT_EQ(test, smc_host_add_lgr(hosts[i]), i != 4);
+		KUNIT_EXPECT_EQ(test, smc_host_charge(hosts[i], SHARE, 0), i != 4 ? 0 : -EUSERS);
+	}
+	for (i = 0; i < 6; i++) {
+		if (i != 4) {
+			smc_host_end_lgr(hosts[i]);
+			smc_host_del_lgr(hosts[i]);
+			smc_host_uncharge(hosts[i], SHARE);
+		}
+		smc_host_put(hosts[i]);
+	}
 }
 
 /* A host gets an eighth of the limit, or what the administrator grants. */
@@ -171,6 +205,7 @@ static void host_sum(struct kunit *test)
 static struct kunit_case host_cases[] = {
 	KUNIT_CASE(host_identity),
 	KUNIT_CASE(host_groups),
+	KUNIT_CASE(host_subnet),
 	KUNIT_CASE(host_share),
 	KUNIT_CASE(host_sum),
 	{ }

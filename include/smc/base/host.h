@@ -13,18 +13,22 @@ struct net;
 /**
  * struct smc_host_key - what makes two hosts different
  * @net: our namespace
- * @addr: IPv4 address as v4-mapped, or IPv6 /64
+ * @addr: address, IPv4 as v4-mapped, or IPv6 /64
+ * @subnet: it is a /64
  */
 struct smc_host_key {
 	struct net *net;
 	struct in6_addr addr;
+	u32 subnet;
 };
 
 /**
- * struct smc_host - a peer host that has link groups with us
+ * struct smc_host - a peer host that has link groups with us, or an IPv6 /64 of such hosts
  * @node: in the table of hosts
  * @key: which host; constant
- * @ref: one for each group
+ * @ref: one for each group; of a /64, one for each host
+ * @subnet: the /64 of the host, which all counts concern, too; holds a reference; NULL: IPv4, or
+ *	this is a /64
  * @lgrs: groups that live
  * @lgrs_ending: groups that are dead, but not freed yet
  * @bytes: memory of the regions of all these groups
@@ -35,6 +39,7 @@ struct smc_host {
 	struct rhash_head node;
 	struct smc_host_key key;
 	refcount_t ref;
+	struct smc_host *subnet;
 	u32 lgrs;
 	u32 lgrs_ending;
 	u64 bytes;
@@ -51,6 +56,7 @@ void smc_host_put(struct smc_host *host);
 
 bool smc_host_add_lgr(struct smc_host *host);
 bool smc_host_may_evict(struct smc_host *host);
+bool smc_host_has_ending_lgr(struct smc_host *host);
 void smc_host_end_lgr(struct smc_host *host);
 void smc_host_del_lgr(struct smc_host *host);
 
