@@ -24,8 +24,9 @@
  * is read in line: it is then "held" outside the ring.
  *
  * Locks: conn->lock protects all of struct smc_conn_rx. smc_rx_read() takes it twice, before and
- * after copying; one reader at a time (socket lock). Context: the *_locked() functions run in
- * softirq or process context, the others in process context. Nothing here sleeps for data.
+ * after copying, unless there is nothing to read; one reader at a time (socket lock). Context: the
+ * *_locked() functions run in softirq or process context, the others in process context. Nothing
+ * here sleeps for data.
  */
 #include <linux/ktime.h>
 #include <linux/string.h>
@@ -379,6 +380,12 @@ static ssize_t rx_lend_locked(struct smc_conn *conn, const struct smc_ring_span 
 	return rc;
 }
 
+static bool rx_may_have_lent(const struct smc_conn_rx *rx)
+{
+	/* only this reader lends; what is given back meanwhile is noticed later */
+	return data_race(smc_ring_rx_has_lent(&rx->ring));
+}
+
 /**
  * smc_rx_read() - Move bytes to the application
  * @conn: connection
@@ -411,8 +418,13 @@ ssize_t smc_rx_read(struct smc_conn *conn, struct iov_iter *to, size_t len,
 	/* the held byte is in no page of the ring */
 	if (call->lend_to && !call->got_some && smc_rx_has_held_byte(conn, call->in_line))
 		return -EOPNOTSUPP;
-	/* A call that is about to wait need not take the lock: positions only grow. */
-	if (!call->got_some && !smc_rx_get_readable(conn) && !smc_ring_rx_has_lent(&rx->ring))
+	/*
+	 * With nothing readable and nothing lent, what follows can only find that out, too, and a
+	 * call that waits looks again when it is in the wait queue. Where a position may be torn,
+	 * the lock decides.
+	 */
+	if (IS_ENABLED(CONFIG_64BIT) && !call->got_some && !smc_rx_get_readable(conn) &&
+	    !rx_may_have_lent(rx))
 		return -EAGAIN;
 	spin_lock_bh(&conn->lock);
 	if (smc_ring_rx_has_lent(&rx->ring))

@@ -73,6 +73,8 @@ static void recvmsg_read_state(const struct sock *sk, const struct smc_conn *con
 	smp_rmb();
 	seen->err = READ_ONCE(sk->sk_err);
 	seen->state = inet_sk_state_load(sk);
+	/* pairs with conn->lock: what arrived before the error is seen by who sees the error */
+	smp_rmb();
 }
 
 /* Return the result of a call that found nothing readable, or -EINPROGRESS: it has to wait. */
