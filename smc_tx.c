@@ -378,7 +378,7 @@ static u32 tx_gather_writes(struct smc_conn *conn, const struct smc_ring_piece *
 	return sum;
 }
 
-/* Fewer bytes than this, or half a ring, wait for the completion of what is in flight. */
+/* Fewer bytes than this, and than half a ring, wait for the completion of what is in flight. */
 static u32 tx_cork_limit(const struct smc_conn *conn)
 {
 	return READ_ONCE(smc_settings_get(conn->net)->autocorking);

@@ -112,10 +112,12 @@ void smc_qp_event(struct ib_event *event, void *ctx)
 
 /* ---- sending ---- */
 
-/* Completions come in softirq, where BHs are off: to enable them once more takes long. */
+/*
+ * Completions come in softirq, or in a process with BHs off: to enable them once more takes long.
+ */
 static bool wr_bh_disable(void)
 {
-	if (in_softirq())
+	if (softirq_count())
 		return false;
 	local_bh_disable();
 	return true;

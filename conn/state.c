@@ -115,8 +115,7 @@ static void conn_do_actions(struct smc_conn *conn, u32 actions)
  * A peer event that the state does not allow is a protocol violation and aborts.
  *
  * Context: Softirq or process; caller holds conn->lock.
- * Return: SMC_CONN_* bits for the owner; 0 if the state stays, as it does for nearly every message
- * with data.
+ * Return: SMC_CONN_* bits for the owner; 0 if the state stays.
  */
 unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event event)
 {

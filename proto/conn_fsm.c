@@ -303,7 +303,8 @@ int smc_conn_fsm_step(enum smc_conn_state *state, enum smc_conn_event event, u32
  * @aborted: flag A
  * @unsent: this end has data that is not yet written to the peer
  *
- * If the same message announces new data, the caller steps with SMC_CONN_EV_PEER_DATA before.
+ * If the same message announces new data, the caller steps with SMC_CONN_EV_PEER_DATA before,
+ * unless the state is ACTIVE.
  *
  * Return: the strongest event, or SMC_CONN_EV_NONE if no flag is set.
  */

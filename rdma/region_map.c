@@ -524,21 +524,6 @@ static size_t elem_offset(const struct smc_elem *elem)
 }
 
 /**
- * smc_elem_iova() - Return the address of a byte of an element for both keys
- * @elem: element
- * @slot: link slot
- * @off: offset in the element
- *
- * Any context.
- *
- * Return: the address; meaningless if the region is not mapped there.
- */
-u64 smc_elem_iova(const struct smc_elem *elem, u32 slot, u32 off)
-{
-	return smc_region_iova(elem->region, slot) + elem_offset(elem) + off;
-}
-
-/**
  * smc_elem_sync_for_device() - Make bytes that the CPU wrote visible to the device
  * @elem: element
  * @slot: slot of the link whose device will read them

@@ -597,6 +597,7 @@ static void region_map(struct kunit *test)
 	struct smc_qp *qp = region_link_qp(test, 0), *other = region_link_qp(test, 1);
 	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	struct smc_elem elem;
+	struct ib_sge sge;
 
 	KUNIT_EXPECT_EQ(test, smc_region_rkey(region, 0), 0);
 	KUNIT_EXPECT_EQ(test, smc_region_lkey(region, 0), 0);
@@ -613,10 +614,15 @@ static void region_map(struct kunit *test)
 	KUNIT_EXPECT_NE(test, smc_region_iova(region, 0), 0);
 	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
 	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
-	KUNIT_EXPECT_EQ(test, smc_elem_iova(&elem, 0, 5),
-			smc_region_iova(region, 0) + SZ_16K + 5);
+	smc_elem_prepare_sge(&elem, 0, 5, 10, &sge);
+	KUNIT_EXPECT_EQ(test, sge.addr, smc_region_iova(region, 0) + SZ_16K + 5);
+	KUNIT_EXPECT_EQ(test, sge.lkey, smc_region_lkey(region, 0));
+	KUNIT_EXPECT_EQ(test, sge.length, 10);
 	smc_region_unmap(region, 0);
 	smc_region_unmap(region, 0);
+	smc_elem_prepare_sge(&elem, 0, 5, 10, &sge);
+	KUNIT_EXPECT_EQ(test, sge.addr, 0);
+	KUNIT_EXPECT_EQ(test, sge.lkey, 0);
 	KUNIT_EXPECT_EQ(test, smc_region_rkey(region, 0), 0);
 	KUNIT_EXPECT_NE(test, smc_region_rkey(region, 1), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), 1);

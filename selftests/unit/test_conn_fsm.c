@@ -340,6 +340,9 @@ static void peer_violations(void)
 		/* data after D or C */
 		smc_conn_fsm_get_row(s, SMC_CONN_EV_PEER_DATA, &row);
 		CHECK_EQ(row.legal, peer != 'D' && peer != 'C');
+		/* conn_handle_cdc() does not step for this */
+		if (s == SMC_CONN_ACTIVE)
+			CHECK(row.next == SMC_CONN_ACTIVE && !row.actions);
 		/* D without C, after C */
 		smc_conn_fsm_get_row(s, SMC_CONN_EV_PEER_DONE, &row);
 		CHECK_EQ(row.legal, peer != 'C');

@@ -173,7 +173,6 @@ static inline size_t smc_pool_get_lent(const struct smc_pool *pool)
 	return READ_ONCE(pool->lent);
 }
 
-u64 smc_elem_iova(const struct smc_elem *elem, u32 slot, u32 off);
 void smc_elem_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
 void smc_elem_prepare_sge(const struct smc_elem *elem, u32 slot, u32 off, u32 len,
 			  struct ib_sge *sge);
