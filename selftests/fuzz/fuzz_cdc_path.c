@@ -19,11 +19,6 @@
 
 #define LINKS	(SMC_FAILOVER_PARKED_MAX + 1)
 
-struct input {
-	const u8 *data;
-	size_t left;
-};
-
 struct reader {
 	struct smc_ring_rx ring;
 	struct smc_urgent_rx urg;
@@ -32,20 +27,6 @@ struct reader {
 	bool seen, in_line, ended;
 	u64 announced, consumed;	/* furthest so far */
 };
-
-static u32 take_bytes(struct input *in, unsigned int bytes)
-{
-	u32 v = 0;
-
-	while (bytes--) {
-		v = v << 8 | (in->left ? *in->data : 0);
-		if (in->left) {
-			in->data++;
-			in->left--;
-		}
-	}
-	return v;
-}
 
 static void check_reader(struct reader *r)
 {
@@ -112,26 +93,26 @@ static void apply_parked(struct reader *r)
 	}
 }
 
-static void message(struct reader *r, struct input *in)
+static void message(struct reader *r, struct fuzz_input *in)
 {
 	u8 buf[SMC_CDC_LEN] = { SMC_CDC_TYPE, SMC_CDC_LEN }, past[SMC_FAILOVER_PREV_LINKS];
-	u8 slot = take_bytes(in, 1), form = take_bytes(in, 1);
+	u8 slot = fuzz_take(in, 1), form = fuzz_take(in, 1);
 	struct smc_cdc_cursor near;
 	struct smc_cdc_msg msg;
 	u32 doubt = 0;
 	int rc;
 
-	smc_wire_put_be16(buf + 2, (u16)(r->seq + (form & 1 ? take_bytes(in, 2) : 1)));
-	smc_cursor_from_pos(r->ring.produced + (form & 2 ? take_bytes(in, 3) : form), r->ring.size,
+	smc_wire_put_be16(buf + 2, (u16)(r->seq + (form & 1 ? fuzz_take(in, 2) : 1)));
+	smc_cursor_from_pos(r->ring.produced + (form & 2 ? fuzz_take(in, 3) : form), r->ring.size,
 			    &near);
 	smc_wire_put_be16(buf + 10, near.wrap);
 	smc_wire_put_be32(buf + 12, near.off);
-	buf[24] = (u8)take_bytes(in, 1);
+	buf[24] = (u8)fuzz_take(in, 1);
 	buf[25] = 0;
 	for (unsigned int i = 26; form & 4 && i < SMC_CDC_LEN; i++)
-		buf[i] = (u8)take_bytes(in, 1);
+		buf[i] = (u8)fuzz_take(in, 1);
 	for (unsigned int i = 0; i < SMC_FAILOVER_PREV_LINKS; i++)
-		past[i] = form & 8 ? take_bytes(in, 1) % (LINKS + 1) : SMC_FAILOVER_NO_SLOT;
+		past[i] = form & 8 ? fuzz_take(in, 1) % (LINKS + 1) : SMC_FAILOVER_NO_SLOT;
 	for (unsigned int i = 0; i < SMC_FAILOVER_PREV_LINKS; i++)
 		past[i] = past[i] < LINKS ? past[i] : SMC_FAILOVER_NO_SLOT;
 	if (smc_cdc_msg_parse(buf, sizeof(buf), r->ring.size, r->ring.size, &msg)) {
@@ -193,16 +174,16 @@ static void read_some(struct reader *r, u32 want, bool lend)
 		smc_ring_rx_force_update(&r->ring);
 }
 
-static void step(struct reader *r, struct input *in)
+static void step(struct reader *r, struct fuzz_input *in)
 {
-	u32 op = take_bytes(in, 1), arg, off, lent;
+	u32 op = fuzz_take(in, 1), arg, off, lent;
 	u8 byte;
 
 	if (op % 10 < 4) {
 		message(r, in);
 		return;
 	}
-	arg = take_bytes(in, 2);
+	arg = fuzz_take(in, 2);
 	switch (op % 10) {
 	case 4:
 	case 5:
@@ -229,9 +210,9 @@ static void step(struct reader *r, struct input *in)
 
 int fuzz_one_input(const u8 *data, size_t size)
 {
-	struct input in = { data, size };
+	struct fuzz_input in = { data, size };
 	struct reader r = { .in_line = false };
-	u32 form = take_bytes(&in, 1);
+	u32 form = fuzz_take(&in, 1);
 
 	if (smc_ring_rx_init(&r.ring, SMC_RMBE_SIZE_MIN << (form & 3)))
 		__builtin_trap();

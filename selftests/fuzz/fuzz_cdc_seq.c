@@ -18,11 +18,6 @@
 
 #define ACT(name)	SMC_CONN_ACT_##name
 
-struct input {
-	const u8 *data;
-	size_t left;
-};
-
 struct conn {
 	struct smc_ring_tx tx;
 	struct smc_ring_rx rx;
@@ -31,20 +26,6 @@ struct conn {
 	bool seen, ended, silent;
 	unsigned int released;
 };
-
-static u32 take_bytes(struct input *in, unsigned int bytes)
-{
-	u32 v = 0;
-
-	while (bytes--) {
-		v = v << 8 | (in->left ? *in->data : 0);
-		if (in->left) {
-			in->data++;
-			in->left--;
-		}
-	}
-	return v;
-}
 
 static void check_invariants(const struct conn *c)
 {
@@ -86,34 +67,34 @@ static void conn_abort(struct conn *c)
 	c->ended = true;
 }
 
-static void conn_message(struct conn *c, struct input *in)
+static void conn_message(struct conn *c, struct fuzz_input *in)
 {
 	u64 produced = c->rx.produced;
 	u8 buf[SMC_CDC_LEN] = { SMC_CDC_TYPE, SMC_CDC_LEN };
 	struct smc_cdc_msg msg;
 	enum smc_conn_event ev;
-	u32 form = take_bytes(in, 1);
+	u32 form = fuzz_take(in, 1);
 
-	smc_wire_put_be16(buf + 2, (u16)(c->seq_seen + (form & 0x80 ? take_bytes(in, 2) : 1)));
+	smc_wire_put_be16(buf + 2, (u16)(c->seq_seen + (form & 0x80 ? fuzz_take(in, 2) : 1)));
 	/* cursors near the valid ones, or any */
 	if (form & 1) {
 		struct smc_cdc_cursor near;
 
-		smc_cursor_from_pos(c->rx.produced + take_bytes(in, 2) - 0x4000, c->rx.size, &near);
+		smc_cursor_from_pos(c->rx.produced + fuzz_take(in, 2) - 0x4000, c->rx.size, &near);
 		smc_wire_put_be16(buf + 10, near.wrap);
 		smc_wire_put_be32(buf + 12, near.off);
-		smc_cursor_from_pos(c->tx.peer_consumed + take_bytes(in, 2) - 0x4000,
+		smc_cursor_from_pos(c->tx.peer_consumed + fuzz_take(in, 2) - 0x4000,
 				    c->tx.peer_size, &near);
 		smc_wire_put_be16(buf + 18, near.wrap);
 		smc_wire_put_be32(buf + 20, near.off);
 	} else {
-		smc_wire_put_be16(buf + 10, (u16)take_bytes(in, 2));
-		smc_wire_put_be32(buf + 12, take_bytes(in, 4));
-		smc_wire_put_be16(buf + 18, (u16)take_bytes(in, 2));
-		smc_wire_put_be32(buf + 20, take_bytes(in, 4));
+		smc_wire_put_be16(buf + 10, (u16)fuzz_take(in, 2));
+		smc_wire_put_be32(buf + 12, fuzz_take(in, 4));
+		smc_wire_put_be16(buf + 18, (u16)fuzz_take(in, 2));
+		smc_wire_put_be32(buf + 20, fuzz_take(in, 4));
 	}
-	buf[24] = (u8)take_bytes(in, 1);
-	buf[25] = (u8)take_bytes(in, 1);
+	buf[24] = (u8)fuzz_take(in, 1);
+	buf[25] = (u8)fuzz_take(in, 1);
 	if (smc_cdc_msg_parse(buf, sizeof(buf), c->rx.size, c->tx.peer_size, &msg)) {
 		conn_abort(c);
 		return;
@@ -209,9 +190,9 @@ static void conn_local_step(struct conn *c, u32 op, u32 arg)
 
 int fuzz_one_input(const u8 *data, size_t size)
 {
-	struct input in = { data, size };
+	struct fuzz_input in = { data, size };
 	struct conn c = { .state = SMC_CONN_INIT };
-	u32 sizes = take_bytes(&in, 1), base = take_bytes(&in, 4);
+	u32 sizes = fuzz_take(&in, 1), base = fuzz_take(&in, 4);
 
 	if (smc_ring_tx_init(&c.tx, SMC_RMBE_SIZE_MIN << (sizes & 3),
 			     SMC_RMBE_SIZE_MIN << (sizes >> 2 & 3), sizes & 0x40 ? 16 : 0) ||
@@ -229,12 +210,12 @@ int fuzz_one_input(const u8 *data, size_t size)
 	if (sizes & 0x80)
 		conn_event(&c, SMC_CONN_EV_ESTABLISHED);
 	while (in.left && !c.ended) {
-		u32 op = take_bytes(&in, 1) % 10;
+		u32 op = fuzz_take(&in, 1) % 10;
 
 		if (op >= 6)
 			conn_message(&c, &in);
 		else
-			conn_local_step(&c, op, take_bytes(&in, 2));
+			conn_local_step(&c, op, fuzz_take(&in, 2));
 		check_invariants(&c);
 	}
 	check_invariants(&c);
