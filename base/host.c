@@ -178,16 +178,15 @@ static bool host_fits_lgr(const struct smc_host *host)
  */
 bool smc_host_add_lgr(struct smc_host *host)
 {
-	struct smc_host *subnet = host->subnet;
 	unsigned long flags;
-	bool ok;
+	struct smc_host *h;
+	bool ok = true;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	ok = host_fits_lgr(host) && (!subnet || host_fits_lgr(subnet));
-	if (ok)
-		host->lgrs++;
-	if (ok && subnet)
-		subnet->lgrs++;
+	for (h = host; h && ok; h = h->subnet)
+		ok = host_fits_lgr(h);
+	for (h = host; h && ok; h = h->subnet)
+		h->lgrs++;
 	spin_unlock_irqrestore(&hosts_lock, flags);
 	return ok;
 }
@@ -198,17 +197,18 @@ bool smc_host_add_lgr(struct smc_host *host)
  *
  * Any context.
  *
- * Return: false if so many groups of the host live or end that the new one would be refused all the
- * same.
+ * Return: false if so many groups of the host, or of its /64, live or end that the new one would be
+ * refused all the same.
  */
 bool smc_host_may_evict(struct smc_host *host)
 {
-	u32 max = host_max_lgrs(host);
 	unsigned long flags;
-	bool may;
+	bool may = true;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	may = host->lgrs <= max && host->lgrs_ending < max;
+	for (; host && may; host = host->subnet)
+		may = host->lgrs <= host_max_lgrs(host) &&
+		      host->lgrs_ending < host_max_lgrs(host);
 	spin_unlock_irqrestore(&hosts_lock, flags);
 	return may;
 }
@@ -217,19 +217,13 @@ bool smc_host_may_evict(struct smc_host *host)
  * smc_host_has_ending_lgr() - Check whether memory of the host becomes free soon
  * @host: host
  *
- * Any context.
+ * Any context; a snapshot without a lock.
  *
  * Return: true if a group of it ends.
  */
-bool smc_host_has_ending_lgr(struct smc_host *host)
+bool smc_host_has_ending_lgr(const struct smc_host *host)
 {
-	unsigned long flags;
-	bool has;
-
-	spin_lock_irqsave(&hosts_lock, flags);
-	has = host->lgrs_ending;
-	spin_unlock_irqrestore(&hosts_lock, flags);
-	return has;
+	return data_race(host->lgrs_ending);	/* a hint: which connection evicts a group */
 }
 
 /**
@@ -277,6 +271,15 @@ static bool host_sum_fits(u64 mine, u64 bytes, u64 max)
 	       mine + bytes <= HOST_NET_SHARE * (max - hosts_bytes - bytes);
 }
 
+/* Return true if a host, or a /64, may take @bytes more; @share: bytes for a host, 0: no limit. */
+static bool host_share_fits(const struct smc_host *host, u64 bytes, u64 share)
+{
+	lockdep_assert_held(&hosts_lock);
+	if (host->key.subnet)
+		share *= HOST_SUBNET_TIMES;
+	return !share || host->bytes + bytes <= share;
+}
+
 /**
  * smc_host_charge() - Charge memory to a host, its namespace and the machine
  * @host: host
@@ -294,21 +297,18 @@ int smc_host_charge(struct smc_host *host, u64 bytes, u64 spare)
 	struct smc_settings *sn = smc_settings_get(host->key.net);
 	u64 max = (u64)READ_ONCE(smc_host_mem_max) << 10;
 	u64 share = (u64)READ_ONCE(sn->host_mem) << 10 ?: max / HOST_SHARE_PART;
-	struct smc_host *subnet = host->subnet;
 	unsigned long flags;
+	struct smc_host *h;
 	int rc = 0;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	if (share && host->bytes + bytes + spare > share)
-		rc = -EUSERS;
-	else if (share && subnet && subnet->bytes + bytes + spare > share * HOST_SUBNET_TIMES)
-		rc = -EUSERS;
-	else if (max && !host_sum_fits(sn->mem_bytes, bytes + spare, max))
+	for (h = host; h && !rc; h = h->subnet)
+		rc = host_share_fits(h, bytes + spare, share) ? 0 : -EUSERS;
+	if (!rc && max && !host_sum_fits(sn->mem_bytes, bytes + spare, max))
 		rc = -ENOBUFS;
 	if (!rc) {
-		host->bytes += bytes;
-		if (subnet)
-			subnet->bytes += bytes;
+		for (h = host; h; h = h->subnet)
+			h->bytes += bytes;
 		sn->mem_bytes += bytes;
 		hosts_bytes += bytes;
 	}

@@ -69,7 +69,7 @@ static atomic_t admission_total[2];
  * smc_admission_host() - return the ID of a peer host
  * @peer: its address, IPv4 as v4-mapped
  *
- * See smc_host_addr() for what a host is. Any context.
+ * A host is an IPv4 address or an IPv6 /64: see smc_host_addr(). Any context.
  *
  * Return: keyed hash of the host.
  */

@@ -145,8 +145,20 @@ static void host_subnet(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, smc_host_add_lgr(hosts[i]), i != 4);
 		KUNIT_EXPECT_EQ(test, smc_host_charge(hosts[i], SHARE, 0), i != 4 ? 0 : -EUSERS);
 	}
+	/* no group ends for a new one while as many of the /64 are ending as it may have */
+	KUNIT_EXPECT_TRUE(test, smc_host_may_evict(hosts[0]));
+	for (i = 1; i < 4; i++)
+		smc_host_end_lgr(hosts[i]);
+	KUNIT_EXPECT_TRUE(test, smc_host_add_lgr(hosts[4]));
+	smc_host_end_lgr(hosts[4]);
+	KUNIT_EXPECT_FALSE(test, smc_host_may_evict(hosts[0]));
 	for (i = 0; i < 6; i++) {
-		if (i != 4) {
+		if (i == 4) {
+			smc_host_del_lgr(hosts[i]);
+		} else if (i && i < 4) {
+			smc_host_del_lgr(hosts[i]);
+			smc_host_uncharge(hosts[i], SHARE);
+		} else {
 			smc_host_end_lgr(hosts[i]);
 			smc_host_del_lgr(hosts[i]);
 			smc_host_uncharge(hosts[i], SHARE);
