@@ -176,8 +176,8 @@ starved()
 	fi
 }
 
-# A packet with a wrong checksum is reported by its number; data in RDMA WRITEs that look like one
-# (the first frame's) are not.
+# A packet with a wrong checksum is reported by its number (frames 2 and 4). Not reported are data in
+# RDMA WRITEs that look like one (frame 1), and ffff where the sum is 0 (frame 3).
 checksums()
 {
 	python3 - "$build/capture.pcap" <<- 'END'
@@ -190,18 +190,29 @@ checksums()
 	        check = ~(check + (check >> 16)) & 0xffff
 	    return head[:10] + struct.pack(">H", check) + head[12:] + body
 
-	tcp = struct.pack(">HHIIBBHHH", 4501, 4000, 0, 0, 0x50, 0x10, 0, 0xbad, 0)
+	def segment(window, check):
+	    return struct.pack(">HHIIBBHHH", 4501, 4000, 0, 0, 0x50, 0x10, window, check, 0)
+
+	def folded(data):
+	    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+	    return (total & 0xffff) + (total >> 16)
+
+	tcp = segment(0, 0xbad)
+	# With this window all else adds up to ffff (the pseudo header: addresses of 0, protocol, length).
+	window = 0xffff - folded(segment(0, 0) + struct.pack(">HH", 6, 20))
 	write = struct.pack(">BxHII", 7, 0xffff, 17, 0) + b"\x08\0\0\0" + ip(6, tcp, 0xbad) + bytes(4)
 	udp = struct.pack(">HHHH", 0xc000, 4791, 8 + len(write), 0) + write
 	with open(sys.argv[1], "wb") as f:
 	    f.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 512, 1))
-	    for packet in ip(17, udp, None), ip(6, tcp, None):
+	    for packet in (ip(17, udp, None), ip(6, tcp, None),
+	                   ip(6, segment(window, 0xffff), None), ip(6, segment(0, 0xffff), None)):
 	        frame = bytes(12) + b"\x08\0" + packet
 	        f.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
 	END
 	"$here/option.py" "$build/capture.pcap" agree > "$build/log" 2>&1 || true
 	if grep -A1 '^not ok 3 wire: no bad checksum$' "$build/log" |
-	   grep -qE '^# frame 2 \([a-z:]*ip:tcp\): [0-9a-f]+$'; then
+	   grep -qE '^# frame 2 \([a-z:]*ip:tcp\): [0-9a-f]+; frame 4 \([a-z:]*ip:tcp\): [0-9a-f]+$'
+	then
 		result 0 checksums
 	else
 		sed 's/^/# /' "$build/log"
