@@ -106,6 +106,9 @@ run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$o
 
 # verified traffic: this module with itself in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${mtu[@]}" "${traffic[@]}"
+# ... on two processors, which QEMU without KVM cannot have
+[ "$flavour" != debug ] || run debug-netns-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \
+	"${traffic[@]}"
 # through the other entry point, IPPROTO_SMC
 run "$p-ipproto" --topology netns --module ours "${mtu[@]}" "${traffic[@]}" --env FAMILY=ipproto \
 	--env "TRAFFIC=stream:16 pingpong:50 urgent:5 connects:50 parallel:8"

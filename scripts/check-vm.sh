@@ -34,7 +34,8 @@ out=${SMC_VM_CACHE:-$top/.cache/vm}/out
 traffic=(--script "$cases/traffic.sh" --timeout 900)
 quick="stream:16 random:4 pingpong:20 urgent:10 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
 
-# verified traffic: this module with itself, and with the in-tree family in both roles
+# verified traffic: this module with itself, and with the in-tree family in both roles (-2cpu: one
+# processor without KVM, see qemu.py; the debug kernel of User Mode Linux always has two there)
 alone ours-2cpu --module ours --cpus 2 --mtu 9000 "${traffic[@]}" --env "TRAFFIC=$quick"
 alone server-2cpu --module ours,intree --cpus 2 --mtu 9000 "${traffic[@]}" --env INTREE=client \
 	--env "TRAFFIC=$quick"
@@ -99,8 +100,8 @@ extra run order --module ours,intree --script "$cases/order.sh" --add "$built/sm
 extra run reuse --module ours --script "$cases/reuse.sh" --timeout 500
 extra run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
 
-# the socket API (User Mode Linux runs more pairs, and TCP to compare with). On two processors only
-# if named: the tests make the kernel patch its code, and half of such runs meet the emulator's fault.
+# the socket API (User Mode Linux runs more pairs, and TCP to compare with); on two processors only
+# if named, and debug-api-2cpu of check-uml.sh shows more
 api=(--module ours --script "$cases/api.sh" --env API=smc --timeout 900)
 run api "${api[@]}"
 [ ${#runs[@]} = 0 ] || alone api-2cpu "${api[@]}" --cpus 2

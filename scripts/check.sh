@@ -7,7 +7,6 @@
 # Usage: check.sh [LEVEL...]	(default: static docs unit tools vm uml)
 #   uml, debug and debug-short (a part of debug) run in User Mode Linux. debug takes too long for
 #   a gate. Kernels are fetched and built while the levels before run.
-# REPEATS=0: no failed run is repeated.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -82,9 +81,5 @@ for level in "$@"; do
 done
 
 [ "$skipped" -eq 0 ] || echo "# $skipped skipped"
-# Each repeated run (see runs.sh) is a defect, of a test or of the module.
-for level in "$@"; do
-	grep -h '^# flaky ' "$out/$level.log"
-done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

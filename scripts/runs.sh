@@ -11,13 +11,6 @@ n=0
 rc=0
 run_options=()	# for every run
 coverage=	# folder where runs leave their coverage data
-# how many failed runs may be repeated; 0: none. For each there is a file, so that runs at the same
-# time can share them.
-: "${REPEATS:=2}"
-repeats=$(mktemp -d)
-for ((i = 0; i < REPEATS; i++)); do
-	: > "$repeats/$i"
-done
 pool=		# y: runs at the same time, one for each processor
 free_cores=()
 last_core=
@@ -29,7 +22,7 @@ end_runs()
 {
 	local job
 
-	rm -rf "$repeats" "$light_lock"
+	rm -f "$light_lock"
 	for job in "${jobs[@]}"; do
 		job=${job%% *}
 		# shellcheck disable=SC2046 # numbers
@@ -75,76 +68,19 @@ renumber()
 	fi
 }
 
-# Succeeds if a guest died of a fault of the emulator. The kernel patches running code under a
-# temporary breakpoint. With two processors, QEMU without KVM before release 10 can execute its cached
-# translation of a breakpoint that the kernel has removed already; the kernel then reports an unknown
-# trap. This happens in about one of a thousand patches under load (one of 26,000 with release 10).
-emulator_fault()
-{
-	grep -qE '^# .*, ([2-9]|[1-9][0-9]+) CPU\(s\), tcg$' "$1" &&
-		grep -qE '^not ok .* clean_end # .*console: [^;]*\<int3: 0000 \[#1\]' "$1"
-}
-
-# Succeeds if a failed run may be repeated. A report of a kernel, a hanging guest, a leak and wrong
-# bytes are final. (A script that exits with an error only says that a case failed.)
-repeatable()
-{
-	! sed -E 's/h[0-9]+ script ended with [0-9]+(; )?//g' "$1" |
-		grep -qE '^not ok .* clean_end # .|EBADMSG|Bad message|that are no request'
-}
-
-# Takes one of the repeats; fails if none is left.
-take_repeat()
-{
-	local f
-
-	for f in "$repeats"/*; do
-		! rm "$f" 2> /dev/null || return 0
-	done
-	return 1
-}
-
-# Prints the output of a run that will be repeated as comments, and its failures by name.
-first_time()
-{
-	sed 's/^/# first time: /' "$2"
-	sed -n "s/^not ok [0-9]* /# flaky $1: /p" "$2"
-	grep -q '^not ok ' "$2" || echo "# flaky $1: the run did not start"
-}
-
-# run_now NAME VM_ARGUMENT...: repeats the run, and says so, when the emulator failed or repeatable()
-# allows it. The files of the first attempt are kept in out/NAME.first.
+# run_now NAME VM_ARGUMENT...
 run_now()
 {
-	local name=$1 log again='' bad='' left
+	local name=$1 log
 
 	shift
 	log=$(mktemp)
-	left=${SMC_VM_CACHE:-$top/.cache/vm}/out/$name
-	rm -rf "$left.first"
 	echo "# run $name"
 	[ -z "$coverage" ] || mkdir -p "$coverage/$name"
-	while :; do
-		bad=
-		"$top/selftests/vm/vm.py" --name "$name" "${run_options[@]}" \
-			${coverage:+--env "COVERAGE=$coverage/$name"} \
-			--add "$top/selftests/smc_traffic" --add "$top/selftests/smc_api" \
-			--add "$top/selftests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || bad=y
-		if [ -z "$bad" ] || [ -n "$again" ]; then
-			break
-		fi
-		if emulator_fault "$log"; then
-			echo "# $name: QEMU executed a breakpoint that the kernel had removed: run again"
-		elif repeatable "$log" && take_repeat; then
-			first_time "$name" "$log"
-			echo "# $name: run again"
-		else
-			break
-		fi
-		again=y
-		[ ! -d "$left" ] || mv "$left" "$left.first"
-	done
-	[ -z "$bad" ] || rc=1
+	"$top/selftests/vm/vm.py" --name "$name" "${run_options[@]}" \
+		${coverage:+--env "COVERAGE=$coverage/$name"} \
+		--add "$top/selftests/smc_traffic" --add "$top/selftests/smc_api" \
+		--add "$top/selftests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || rc=1
 	renumber "$name" "$log"
 	rm -f "$log"
 }

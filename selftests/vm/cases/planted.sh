@@ -55,7 +55,6 @@ case_oops()
 	plant oops
 }
 
-case_int3() { plant int3; }
 case_freed() { plant freed; }
 case_asleep() { plant asleep; }
 case_inverted() { plant inverted; }

@@ -14,7 +14,7 @@
 
 static char *fault = "";
 module_param(fault, charp, 0);
-MODULE_PARM_DESC(fault, "warn, oops, int3, message, freed, asleep, inverted, lost, late or shift");
+MODULE_PARM_DESC(fault, "warn, oops, message, freed, asleep, inverted, lost, late or shift");
 
 static DEFINE_MUTEX(first);
 static DEFINE_MUTEX(second);
@@ -121,11 +121,6 @@ static int __init planted_init(void)
 	} else if (!strcmp(fault, "oops")) {
 		/* Not NULL: the compiler would see that and emit a trap. */
 		WRITE_ONCE(*(int *)ERR_PTR(-ENOMEM), 1);
-#ifdef CONFIG_X86_64
-	} else if (!strcmp(fault, "int3")) {
-		/* what a processor that is late to patched code would meet */
-		asm volatile("int3");
-#endif
 	} else if (!strcmp(fault, "message")) {
 		/* A fault that the kernel survives, and only reports. */
 		pr_emerg("unregister_netdevice: waiting for planted to become free\n");
