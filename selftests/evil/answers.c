@@ -35,14 +35,17 @@ static void serve_tcp(int fd)
 	trf_server_conn(&srv, fd);
 }
 
-static void serve_without_smc(int fd)
+/* ... and tell the victim by @tag what was wrong before. */
+static void serve_tagged(int fd, u32 tag)
 {
-	const struct trf_server srv = {
-		.proto = tl_proto_find("inet"),
-		.tag = EVIL_TAG_NO_SMC,
-	};
+	const struct trf_server srv = { .proto = tl_proto_find("inet"), .tag = tag };
 
 	trf_server_conn(&srv, fd);
+}
+
+static void serve_without_smc(int fd)
+{
+	serve_tagged(fd, EVIL_TAG_NO_SMC);
 }
 
 /*
@@ -98,16 +101,21 @@ static void wait_end(int fd)
  * After an invalid Accept: a Decline by the victim makes the connection TCP. After a
  * Confirm no link comes up.
  */
-static void serve_after_accept(int fd)
+static void serve_after_accept(int fd, const struct evil_answer *a)
 {
-	enum evil_end end = evil_read(fd, PATIENCE_MS, NULL);
+	struct smc_clc_decline d;
+	struct evil_msg m;
+	enum evil_end end = evil_read(fd, PATIENCE_MS, &m);
 
 	if (end == EVIL_ACCEPT)
-		end = evil_read(fd, PATIENCE_MS, NULL);
-	if (end == EVIL_DECLINE)
-		serve_tcp(fd);
-	else
+		end = evil_read(fd, PATIENCE_MS, &m);
+	if (end != EVIL_DECLINE)
 		close(fd);
+	else if (a->expect == EVIL_TCP &&
+		 (smc_clc_parse_decline(m.buf, m.len, &d) || d.diag != a->code))
+		serve_tagged(fd, EVIL_TAG_DECLINE);
+	else
+		serve_tcp(fd);
 }
 
 /* ---- answers ---- */
@@ -270,7 +278,8 @@ static void reset_after_proposal(int fd, const struct evil_answer *a)
 /* ---- Accepts ---- */
 
 /* Send a valid Accept with one field changed, then serve what the victim makes of it. */
-static void send_accept_changed(int fd, size_t off, unsigned int width, u64 value)
+static void send_accept_changed(int fd, const struct evil_answer *a, size_t off, unsigned int width,
+				u64 value)
 {
 	struct smc_clc_proposal p;
 	struct evil_msg m;
@@ -281,7 +290,7 @@ static void send_accept_changed(int fd, size_t off, unsigned int width, u64 valu
 	for (unsigned int i = 0; i < width; i++)
 		m.buf[off + i] = value >> 8 * (width - 1 - i);
 	evil_write(fd, m.buf, m.len);
-	serve_after_accept(fd);
+	serve_after_accept(fd, a);
 }
 
 /* Send the first part of an Accept, then end the stream, or send nothing. */
@@ -302,8 +311,7 @@ static void send_accept_cut(int fd, bool end)
 #define ACCEPT_WITH(name, off, width, value)					\
 	static void name(int fd, const struct evil_answer *a)			\
 	{									\
-		(void)a;							\
-		send_accept_changed(fd, off, width, value);			\
+		send_accept_changed(fd, a, off, width, value);			\
 	}
 
 ACCEPT_WITH(accept_eye, 0, 1, 0)
@@ -329,7 +337,7 @@ ACCEPT_WITH(accept_gid_multicast, 28, 4, 0xe0000001)
 ACCEPT_WITH(accept_dead_link, 38, 3, 0x666)
 
 /* A valid Accept of version 1. A client without RoCE v1 may take it only from a native peer. */
-static void send_accept_v1(int fd, bool native)
+static void send_accept_v1(int fd, const struct evil_answer *a, bool native)
 {
 	struct smc_clc_proposal p;
 	struct smc_clc_accept acc;
@@ -347,24 +355,17 @@ static void send_accept_v1(int fd, bool native)
 		smc_native_tag_set_v1(&acc);
 	m.len = smc_clc_build_accept(&acc, m.buf, sizeof(m.buf));
 	evil_write(fd, m.buf, m.len);
-	if (native)
-		serve_after_accept(fd);
-	else if (evil_read(fd, PATIENCE_MS, NULL) == EVIL_DECLINE)
-		serve_tcp(fd);
-	else
-		close(fd);
+	serve_after_accept(fd, a);
 }
 
 static void accept_v1_foreign(int fd, const struct evil_answer *a)
 {
-	(void)a;
-	send_accept_v1(fd, false);
+	send_accept_v1(fd, a, false);
 }
 
 static void accept_v1_dead_link(int fd, const struct evil_answer *a)
 {
-	(void)a;
-	send_accept_v1(fd, true);
+	send_accept_v1(fd, a, true);
 }
 
 static void accept_cut_end(int fd, const struct evil_answer *a)
@@ -385,12 +386,11 @@ static void accept_no_group(int fd, const struct evil_answer *a)
 	struct smc_clc_proposal p;
 	struct evil_msg m;
 
-	(void)a;
 	if (!take_proposal(fd, &p))
 		return;
 	accept_build(fd, &p, false, &m);
 	evil_write(fd, m.buf, m.len);
-	serve_after_accept(fd);
+	serve_after_accept(fd, a);
 }
 
 /* Bytes on the TCP connection where only a Decline may come. */
@@ -443,13 +443,12 @@ static void late_accept(int fd, const struct evil_answer *a)
 	struct smc_clc_proposal p;
 	struct evil_msg m;
 
-	(void)a;
 	if (!take_proposal(fd, &p))
 		return;
 	tl_sleep_ms(evil_late_ms);
 	accept_build(fd, &p, true, &m);
 	evil_write(fd, m.buf, m.len);
-	serve_after_accept(fd);
+	serve_after_accept(fd, a);
 }
 
 /* Single bytes with long pauses, beyond every deadline. */
@@ -485,53 +484,53 @@ static void accept_then_decline(int fd, const struct evil_answer *a)
 }
 
 const struct evil_answer evil_answers[] = {
-	{ "decline_v1",			decline_v1,		EVIL_TCP },
-	{ "decline_v2",			decline_v2,		EVIL_TCP },
-	{ "decline_drip",		decline_drip,		EVIL_TCP },
-	{ "decline_greeting",		decline_greeting,	EVIL_GREETING },
-	{ "garbage",			answer_garbage,		EVIL_AGAIN },
-	{ "zeros",			answer_zeros,			EVIL_AGAIN },
-	{ "plain_text",			answer_text,		EVIL_AGAIN },
-	{ "text_at_once",		text_at_once,		EVIL_AGAIN_RUDE },
-	{ "proposal_back",		proposal_back,		EVIL_AGAIN_RUDE },
-	{ "confirm_for_accept",		confirm_for_accept,	EVIL_FAILS },
-	{ "silent",			answer_nothing,			EVIL_AGAIN },
-	{ "end_at_once",		end_at_once,		EVIL_AGAIN_RUDE },
-	{ "reset_at_once",		reset_at_once,		EVIL_AGAIN_RUDE },
-	{ "end_after_proposal",		end_after_proposal,	EVIL_AGAIN },
-	{ "reset_after_proposal",	reset_after_proposal,	EVIL_AGAIN },
-	{ "accept_cut_end",		accept_cut_end,		EVIL_FAILS },
-	{ "accept_cut_silent",		accept_cut_silent,	EVIL_FAILS },
-	{ "accept_eye",			accept_eye,		EVIL_AGAIN },
-	{ "accept_trailer",		accept_trailer,		EVIL_FAILS },
-	{ "accept_type_9",		accept_type_9,		EVIL_AGAIN },
-	{ "accept_length_0",		accept_length_0,	EVIL_AGAIN },
-	{ "accept_length_159",		accept_length_159,	EVIL_FAILS },
-	{ "accept_length_65535",	accept_length_65535,	EVIL_AGAIN },
-	{ "accept_version_0",		accept_version_0,	EVIL_AGAIN },
-	{ "late_decline",		late_decline,		EVIL_AGAIN },
-	{ "late_accept",		late_accept,		EVIL_AGAIN },
-	{ "drip_for_ever",		drip_for_ever,		EVIL_FAILS },
+	{ "decline_v1", decline_v1, EVIL_TCP, SMC_CLC_DECL_PEER },
+	{ "decline_v2", decline_v2, EVIL_TCP, SMC_CLC_DECL_PEER },
+	{ "decline_drip", decline_drip, EVIL_TCP, SMC_CLC_DECL_PEER },
+	{ "decline_greeting", decline_greeting, EVIL_GREETING, SMC_CLC_DECL_PEER },
+	{ "garbage", answer_garbage, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "zeros", answer_zeros, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "plain_text", answer_text, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "text_at_once", text_at_once, EVIL_AGAIN_RUDE, SMC_CLC_DECL_NOT_SMC },
+	{ "proposal_back", proposal_back, EVIL_AGAIN_RUDE, SMC_CLC_DECL_NOT_SMC },
+	{ "confirm_for_accept", confirm_for_accept, EVIL_FAILS, ECONNRESET },
+	{ "silent", answer_nothing, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "end_at_once", end_at_once, EVIL_AGAIN_RUDE, SMC_CLC_DECL_NOT_SMC },
+	{ "reset_at_once", reset_at_once, EVIL_AGAIN_RESET, SMC_CLC_DECL_NOT_SMC },
+	{ "end_after_proposal", end_after_proposal, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "reset_after_proposal", reset_after_proposal, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "accept_cut_end", accept_cut_end, EVIL_FAILS, ECONNRESET },
+	{ "accept_cut_silent", accept_cut_silent, EVIL_FAILS, ETIMEDOUT },
+	{ "accept_eye", accept_eye, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "accept_trailer", accept_trailer, EVIL_FAILS, ECONNRESET },
+	{ "accept_type_9", accept_type_9, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "accept_length_0", accept_length_0, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "accept_length_159", accept_length_159, EVIL_FAILS, ECONNRESET },
+	{ "accept_length_65535", accept_length_65535, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "accept_version_0", accept_version_0, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "late_decline", late_decline, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "late_accept", late_accept, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "drip_for_ever", drip_for_ever, EVIL_FAILS, ETIMEDOUT },
 	/* from here on a client may get to the link phase, and cache its failure */
-	{ "accept_version_1",		accept_version_1,	EVIL_AGAIN },
-	{ "accept_version_9",		accept_version_9,	EVIL_EITHER },
-	{ "accept_smcd",		accept_smcd,		EVIL_EITHER },
-	{ "accept_element_0",		accept_element_0,	EVIL_EITHER },
-	{ "accept_mtu_0",		accept_mtu_0,		EVIL_EITHER },
-	{ "accept_address_wraps",	accept_address_wraps,	EVIL_EITHER },
-	{ "accept_eid_other",		accept_eid_other,	EVIL_EITHER },
-	{ "accept_release_9",		accept_release_9,	EVIL_EITHER },
-	{ "accept_conns_0",		accept_conns_0,		EVIL_EITHER },
-	{ "accept_links_200",		accept_links_200,	EVIL_EITHER },
-	{ "accept_gid_zero",		accept_gid_zero,	EVIL_EITHER },
-	{ "accept_gid_multicast",	accept_gid_multicast,	EVIL_EITHER },
-	{ "accept_v1_foreign",		accept_v1_foreign,	EVIL_TCP },
-	{ "accept_v1_dead_link",	accept_v1_dead_link,	EVIL_TCP },
-	{ "accept_no_group",		accept_no_group,	EVIL_TCP },
-	{ "accept_dead_link",		accept_dead_link,	EVIL_TCP },
-	{ "accept_then_decline",	accept_then_decline,	EVIL_TCP },
-	{ "accept_then_garbage",	accept_then_garbage,	EVIL_FAILS },
-	{ "accept_twice",		accept_twice,		EVIL_FAILS },
+	{ "accept_version_1", accept_version_1, EVIL_AGAIN, SMC_CLC_DECL_NOT_SMC },
+	{ "accept_version_9", accept_version_9, EVIL_TCP, SMC_CLC_DECL_VERSION },
+	{ "accept_smcd", accept_smcd, EVIL_TCP, SMC_CLC_DECL_MODE },
+	{ "accept_element_0", accept_element_0, EVIL_FAILS, ECONNRESET },
+	{ "accept_mtu_0", accept_mtu_0, EVIL_TCP, SMC_CLC_DECL_CONFIG },
+	{ "accept_address_wraps", accept_address_wraps, EVIL_FAILS, ECONNRESET },
+	{ "accept_eid_other", accept_eid_other, EVIL_TCP, SMC_CLC_DECL_NO_UEID },
+	{ "accept_release_9", accept_release_9, EVIL_TCP, SMC_CLC_DECL_RELEASE },
+	{ "accept_conns_0", accept_conns_0, EVIL_TCP, SMC_CLC_DECL_MAX_CONNS },
+	{ "accept_links_200", accept_links_200, EVIL_TCP, SMC_CLC_DECL_MAX_LINKS },
+	{ "accept_gid_zero", accept_gid_zero, EVIL_TCP, SMC_CLC_DECL_NO_ROUTE },
+	{ "accept_gid_multicast", accept_gid_multicast, EVIL_TCP, SMC_CLC_DECL_NO_ROUTE },
+	{ "accept_v1_foreign", accept_v1_foreign, EVIL_TCP, SMC_CLC_DECL_NO_DEV_R },
+	{ "accept_v1_dead_link", accept_v1_dead_link, EVIL_TCP, SMC_CLC_DECL_TIMEOUT_CL },
+	{ "accept_no_group", accept_no_group, EVIL_TCP, SMC_CLC_DECL_SYNC },
+	{ "accept_dead_link", accept_dead_link, EVIL_TCP, SMC_CLC_DECL_TIMEOUT_CL },
+	{ "accept_then_decline", accept_then_decline, EVIL_TCP, SMC_CLC_DECL_PEER },
+	{ "accept_then_garbage", accept_then_garbage, EVIL_FAILS, ECONNRESET },
+	{ "accept_twice", accept_twice, EVIL_FAILS, ECONNRESET },
 };
 
 const unsigned int evil_nr_answers = TL_ARRAY_SIZE(evil_answers);

@@ -83,7 +83,7 @@ struct evil_target {
 int evil_connect(const struct evil_target *t);
 
 /* client.c, silent.c */
-int evil_client_run(const struct evil_target *t, int health, bool strict);
+int evil_client_run(const struct evil_target *t, int health);
 bool evil_health(int health, const char *when);
 int evil_health_start(const struct evil_target *t);
 
@@ -91,12 +91,10 @@ int evil_health_start(const struct evil_target *t);
  * struct evil_case - one attack on a server
  * @name: stable name
  * @fn: returns false if the server's reaction was wrong
- * @needs_accept: the case needs a server that accepts our Proposal
  */
 struct evil_case {
 	const char *name;
 	bool (*fn)(const struct evil_target *t);
-	bool needs_accept;
 };
 
 bool evil_tcp_works(int fd, u64 seed);
@@ -107,30 +105,34 @@ bool evil_truncated_silent(const struct evil_target *t);
 
 /* answers.c: the hostile server and its victim use the same table */
 
-/* The result that the application of a victim may see. */
+/* The result that the application of a victim sees. */
 enum evil_expect {
 	EVIL_FAILS,		/* connect() reports an error */
 	EVIL_TCP,		/* connect() succeeds, and the connection is TCP */
-	EVIL_EITHER,		/* one of the two */
 	EVIL_GREETING,		/* as EVIL_TCP, and the server sends first */
 	EVIL_AGAIN,		/* as EVIL_TCP, on a second TCP connection */
 	EVIL_AGAIN_RUDE,	/* as EVIL_AGAIN, and the server misbehaves there, too */
+	EVIL_AGAIN_RESET,	/* ... by a reset, before or after our check */
 };
 
 /**
  * struct evil_answer - one behaviour of the hostile server, on a port of its own
  * @name: stable name
  * @fn: called with the connection right after accept()
- * @expect: result that the victim's application may see
+ * @expect: result that the victim's application sees
+ * @code: of EVIL_FAILS the errno, else why the victim uses TCP, as it says in its Decline
  */
 struct evil_answer {
 	const char *name;
 	void (*fn)(int fd, const struct evil_answer *a);
 	enum evil_expect expect;
+	u32 code;
 };
 
 /* In the verdict of the hostile server, which served normally: the client did not try SMC. */
 #define EVIL_TAG_NO_SMC		0xe0110001U
+/* ... the client did not decline for the reason expected */
+#define EVIL_TAG_DECLINE	0xe0110002U
 
 #define EVIL_GREETING_SEED	0x67726565ULL
 #define EVIL_GREETING_LEN	100
@@ -141,6 +143,6 @@ extern unsigned int evil_late_ms;
 
 int evil_server_run(const struct tl_proto *tcp, const char *host, unsigned int port);
 int evil_victim_run(const struct tl_proto *p, const char *host, unsigned int port,
-		    unsigned int deadline_ms, unsigned int jobs, const char *only, bool strict);
+		    unsigned int deadline_ms, unsigned int jobs, const char *only);
 
 #endif /* SMC_SELFTESTS_EVIL_H */

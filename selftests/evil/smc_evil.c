@@ -65,15 +65,14 @@ static void bad_usage(void)
 		"  --rounds N        client: number of mutated messages (default 100)\n"
 		"  --seed N          client: seed of random bytes (default 1)\n"
 		"  --jobs N          victim: connections at a time (default 16)\n"
-		"  --only TEXT       client, victim: cases whose name contains TEXT\n"
-		"  --strict          a skip is a failure\n",
+		"  --only TEXT       client, victim: cases whose name contains TEXT\n",
 		ATTACK_PORT, ANSWER_PORT, evil_late_ms);
 	exit(2);
 }
 
 enum {
 	O_CONNECT = 1, O_BIND, O_PORT, O_FAMILY, O_DEADLINE, O_LATE, O_SILENT, O_ROUNDS, O_SEED,
-	O_ONLY, O_STRICT, O_JOBS, O_NR
+	O_ONLY, O_JOBS, O_NR
 };
 
 static const struct option longopts[] = {
@@ -88,7 +87,6 @@ static const struct option longopts[] = {
 	{ "seed",	required_argument, NULL, O_SEED },
 	{ "only",	required_argument, NULL, O_ONLY },
 	{ "jobs",	required_argument, NULL, O_JOBS },
-	{ "strict",	no_argument, NULL, O_STRICT },
 	{ }
 };
 
@@ -135,7 +133,7 @@ static int client_main(const char * const val[], const struct tl_proto *good)
 		bad_usage();
 	if (!tl_proto_available(good)) {
 		printf("KTAP version 1\n1..0 # SKIP this kernel has no family %s\n", good->name);
-		return val[O_STRICT] ? KTAP_FAIL : KTAP_SKIP;
+		return KTAP_SKIP;
 	}
 	health = evil_health_start(&t);
 	err = health < 0 ? health : evil_option_on();
@@ -143,7 +141,7 @@ static int client_main(const char * const val[], const struct tl_proto *good)
 		printf("Bail out! cannot set the SMC option: %s\n", tl_errno_name(-err));
 		return KTAP_FAIL;
 	}
-	return evil_client_run(&t, health, val[O_STRICT]);
+	return evil_client_run(&t, health);
 }
 
 static int server_main(const char * const val[], const struct tl_proto *p)
@@ -191,7 +189,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "victim") && val[O_CONNECT])
 		return evil_victim_run(p, val[O_CONNECT], opt_uint(val[O_PORT], ANSWER_PORT),
 				       opt_uint(val[O_DEADLINE], 12000), opt_uint(val[O_JOBS], 16),
-				       val[O_ONLY], val[O_STRICT]);
+				       val[O_ONLY]);
 	if (!strcmp(argv[1], "ports"))
 		return ports_main(val);
 	if (!strcmp(argv[1], "selfcheck"))
