@@ -72,7 +72,8 @@ debug)
 	bulk="stream:4 random:1 pingpong:20 urgent:5 connects:50 burst:50 parallel:8 halfclose:256 reset:8192 idle:2"
 	mtu=(--mtu 9000)
 	api="smc smc_to_inet ipproto"
-	load=(--env STORM=64 --env PLACES=1 --env CROWD=20)
+	# one place for all clients of the storm: few are SMC
+	load=(--env STORM=64 --env PLACES=1 --env SHARE=0 --env CROWD=20)
 	;;
 esac
 traffic=(--script "$cases/traffic.sh" --timeout 900 --env "TRAFFIC=$bulk"
@@ -211,6 +212,8 @@ run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 # many clients at once: waits and admission
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"
+[ "$flavour" = debug ] || run "$p-load-time" --topology netns --virtual-time --module ours \
+	--script "$cases/load.sh" --add "$tests/smc_load" --env LOAD=overflow:90 --timeout 200
 # unmodified programs of Debian: a few; all of them by "make check-programs"
 run_programs()
 {
