@@ -21,12 +21,18 @@ cached()
 	tail -n +2 /proc/net/smc_negcache | wc -l
 }
 
-# connect_once MODE [PORT]: one verified connection whose mode on host 2 must be MODE
+centis()
+{
+	sed 's/ .*//; s/\.//' /proc/uptime
+}
+
+# connect_once MODE [PORT [FAMILY]]: one verified connection whose mode on host 2 must be MODE; sets
+# $took there, in 1/100 s
 connect_once()
 {
 	port_=${2:-4430}
 	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family smc --port "$port_" &
+		/t/smc_traffic server --family "${3:-smc}" --port "$port_" &
 		server=$!
 		await_server "$port_"
 		sync_signal "ready.$CASE"
@@ -35,8 +41,10 @@ connect_once()
 		wait "$server" || :
 	else
 		sync_wait "ready.$CASE" > /dev/null || exit 1
-		/t/smc_traffic client --connect "$(peer_addr)" --port "$port_" --family smc \
-			--require "$1" --wait 10 connects:1 || fail "no connection in mode $1"
+		took=$(centis)
+		/t/smc_traffic client --connect "$(peer_addr)" --port "$port_" --family "${3:-smc}" \
+			--require "$1" connects:1 || fail "no connection in mode $1"
+		took=$(($(centis) - took))
 		sync_signal "done.$CASE"
 	fi
 }
@@ -70,16 +78,27 @@ case_filtered()
 	expect "peers cached" "$(cached)" -eq 1
 	expect "first contacts tried" "$(stat_of first_contact)" -eq 1
 	expect "handshakes that failed" "$(stat_of clnt_hs_err)" -eq 0
+	expect "1/100 s of the first connection" "$took" -le 1000
+	diag "the first connection took $took/100 s"
 }
 
-# The RNIC of the host cannot be reached, so the port makes no difference.
+# The RNIC of the host cannot be reached, so the port makes no difference. The connections are as fast
+# as TCP's; virtual time is counted in ticks of 1/100 s.
 case_remembered()
 {
 	tried=$(stat_of first_contact)
+	connect_once tcp 4439 inet
+	tcp=$took
+	CASE=c.remembered.same
 	connect_once tcp
+	same=$took
 	CASE=c.remembered.port
 	connect_once tcp 4440
 	expect "first contacts tried" "$(stat_of first_contact)" -eq "$tried"
+	[ "$HOST" = 2 ] || return 0
+	diag "TCP took $tcp/100 s, the second connection $same, with another port $took"
+	expect "1/100 s of the second connection" "$same" -le $((tcp + 1))
+	expect "1/100 s with another port" "$took" -le $((tcp + 1))
 }
 
 case_flushed()
