@@ -107,6 +107,10 @@ run "$p-kunit" --topology lo --hosts 1 --module ours --ours "$top/build/{kver}$o
 
 # verified traffic: this module with itself in all arrangements, and with the in-tree family
 run "$p-netns" --topology netns --module ours "${mtu[@]}" "${traffic[@]}"
+# ... in virtual time, where a flow that stands still waits for a timer: for less than the shortest ones
+# of the data path (TAIL_MIN_MS, POLL_MS), which would hide a lost wake-up
+[ "$flavour" = debug ] || run "$p-netns-time" --topology netns --virtual-time --module ours --mtu 9000 \
+	"${traffic[@]}" --env STILL=18
 # ... on two processors, which QEMU without KVM cannot have
 [ "$flavour" != debug ] || run debug-netns-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \
 	"${traffic[@]}"

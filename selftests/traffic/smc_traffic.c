@@ -31,6 +31,7 @@
  * @client_intree: the client's SMC is the in-tree one
  * @server_intree: the server's SMC is the in-tree one
  * @settle_ms: pause before each connection of "contacts"
+ * @still_ms: longest time without progress of a direction, 0 for any
  */
 struct options {
 	struct trf_client client;
@@ -43,6 +44,7 @@ struct options {
 	bool client_intree;
 	bool server_intree;
 	unsigned int settle_ms;
+	unsigned int still_ms;
 };
 
 static struct options opt = {
@@ -92,6 +94,15 @@ static void note_modes(const char *name, const struct trf_outcome *out)
 		  out->local.peer_reason);
 }
 
+/* Fail an operation that went well but stood still for too long. */
+static int check_still(u64 still_ns, struct trf_outcome *out)
+{
+	if (out->err || !opt.still_ms || still_ns <= opt.still_ms * TL_NSEC_PER_MSEC)
+		return out->err;
+	return trf_fail(out, -ETIME, "no progress for %llu ms",
+			(unsigned long long)(still_ns / TL_NSEC_PER_MSEC));
+}
+
 /* Make one connection with one stream; return it open, or a negative errno. */
 static int open_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome *out)
 {
@@ -109,6 +120,8 @@ static int open_stream(u64 bytes, u32 wsize, enum trf_io io, struct trf_outcome 
 	req.to_server = bytes;
 	req.to_client = bytes;
 	err = trf_client_stream(&c, fd, &req, out);
+	if (!err)
+		err = check_still(out->still_ns, out);
 	if (!err)
 		return fd;
 	close(fd);
@@ -185,6 +198,7 @@ static void run_messages(unsigned long count, u16 flags, const char *name)
 		if (err)
 			break;
 		qsort(rtt, count, sizeof(*rtt), cmp_u64);
+		err = check_still(rtt[count - 1], &out);
 		ktap_note("%s: %u bytes: median %llu us", name, sizes[i],
 			  (unsigned long long)(rtt[count / 2] / 1000));
 	}
@@ -820,6 +834,7 @@ static void bad_usage(void)
 		"                  reports some resets as an end of the stream\n"
 		"  --tos N         IP_TOS or IPV6_TCLASS of each connection\n"
 		"  --fastopen      client: the first data is sent with the SYN\n"
+		"  --still MS      client: a longer time without progress is a failure\n"
 		"  --pages         client: streams are sent by sendfile() and received by splice(),\n"
 		"                  from lent memory, on both sides\n"
 		"  --corrupt OFF   server: falsify one byte of each stream; the client must notice\n"
@@ -862,6 +877,7 @@ static const struct option longopts[] = {
 	{ "tos",	required_argument, NULL, 'O' },
 	{ "fastopen",	no_argument, NULL, 'F' },
 	{ "pages",	no_argument, NULL, 'P' },
+	{ "still",	required_argument, NULL, 'L' },
 	{ }
 };
 
@@ -894,6 +910,9 @@ static void parse_simple(int o)
 		break;
 	case 'P':
 		opt.client.pages = true;
+		break;
+	case 'L':
+		opt.still_ms = strtoul(optarg, NULL, 0);
 		break;
 	case 'q':
 		opt.quit = true;
