@@ -4,6 +4,7 @@
 #include <linux/if.h>
 #include <linux/sockios.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -392,29 +393,101 @@ static u32 event_of(int ep, int msec)
 	return T_OK(epoll_wait(ep, &ev, 1, msec)) ? ev.events : 0;
 }
 
-/* At least one of the waiting sets reports each event, and no set reports anything else. */
+/**
+ * struct waiter - a thread that waits in a set of its own
+ * @thread: the thread
+ * @ep: its set
+ * @tid: its number, 0 until it runs
+ * @events: what it was woken with
+ * @woken: set when its wait has ended
+ */
+struct waiter {
+	pthread_t thread;
+	int ep;
+	pid_t tid;
+	u32 events;
+	bool woken;
+};
+
+static void *waiter_thread(void *arg)
+{
+	struct epoll_event ev = { 0 };
+	struct waiter *w = arg;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	if (epoll_wait(w->ep, &ev, 1, API_PATIENCE_MS) == 1)
+		w->events = ev.events;
+	__atomic_store_n(&w->woken, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool waiter_woken(const struct waiter *w)
+{
+	return __atomic_load_n(&w->woken, __ATOMIC_ACQUIRE);
+}
+
+/* A waiter that does not sleep yet would find the event without being woken. */
+static bool waiter_sleeps(const struct waiter *w)
+{
+	pid_t tid = __atomic_load_n(&w->tid, __ATOMIC_ACQUIRE);
+	char path[64], state = 0;
+	FILE *f;
+
+	if (!tid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(f);
+	return state == 'S';
+}
+
+/* Wait until @nr of @w have been woken, or sleep for the first time. */
+static bool waiters_reach(const struct waiter *w, bool (*what)(const struct waiter *w), int nr)
+{
+	u64 until = tl_now_ns() + API_PATIENCE_MS * TL_NSEC_PER_MSEC / 2;
+	int now;
+
+	do {
+		tl_sleep_ms(1);
+		now = what(&w[0]) + what(&w[1]);
+	} while (now < nr && tl_now_ns() < until);
+	return now == nr;
+}
+
+/* Each connection wakes one of the waiters, as on TCP: the other one sleeps until the next one. */
 static void epoll_exclusive(struct api_env *e)
 {
 	struct tl_addr at;
 	int lfd = api_listener(e, &at);
-	int a = epoll_of(lfd, EPOLLIN | EPOLLEXCLUSIVE);
-	int b = epoll_of(lfd, EPOLLIN | EPOLLEXCLUSIVE);
-	struct pollfd p[2] = { { .fd = a, .events = POLLIN }, { .fd = b, .events = POLLIN } };
+	struct waiter w[2] = { 0 };
 	int rfd[2], fd[2];
 
-	T_EQ(event_of(a, 0) | event_of(b, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		w[i].ep = epoll_of(lfd, EPOLLIN | EPOLLEXCLUSIVE);
+		T_EQ(event_of(w[i].ep, 0), 0);
+		T_EQ(pthread_create(&w[i].thread, NULL, waiter_thread, &w[i]), 0);
+	}
+	T_TRUE(waiters_reach(w, waiter_sleeps, 2));
 	for (int i = 0; i < 2; i++) {
 		rfd[i] = T_OK(r_socket(e, e->peer));
 		r_later(e, 0);
 		r_connect(e, rfd[i], &at);
-		T_TRUE(T_OK(poll(p, 2, API_PATIENCE_MS)) >= 1);
-		T_EQ(event_of(a, 0) | event_of(b, 0), EPOLLIN);
+		T_TRUE(waiters_reach(w, waiter_woken, i + 1));
+		tl_sleep_ms(API_QUIET_MS);
+		T_EQ(waiter_woken(&w[0]) + waiter_woken(&w[1]), i + 1);
 		fd[i] = T_OK(accept4(lfd, NULL, NULL, SOCK_CLOEXEC));
 		T_OK(r_join(e));
-		T_EQ(event_of(a, 0) | event_of(b, 0), 0);
 	}
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
+		pthread_join(w[i].thread, NULL);
+		T_EQ(w[i].events, EPOLLIN);
+		T_EQ(event_of(w[i].ep, 0), 0);
 		api_roundtrip(e, fd[i], rfd[i], SEED);
+	}
 }
 
 static void epoll_rdhup(struct api_env *e)

@@ -283,7 +283,8 @@ static void connect_by_send(struct api_env *e)
 	T_EQ(sendto(fd, buf, sizeof(buf), MSG_FASTOPEN, &at.sa, at.len), sizeof(buf));
 	rfd = T_OK(r_accept(e, lfd));
 	T_EQ(r_recv(e, rfd, FAST_SEED, 0, sizeof(buf)), sizeof(buf));
-	if (e->proto->smc && !tl_diag_get(fd, e->proto, &d)) {
+	if (e->proto->smc) {
+		T_EQ(tl_diag_get(fd, e->proto, &d), 0);
 		T_EQ(d.mode, TL_MODE_TCP);
 		T_EQ(d.reason, DECLINED_SOCKOPT);
 	}
