@@ -213,6 +213,8 @@ run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 # ... and a hostile server: this module is its client
 [ "$flavour" = debug ] || run "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
+# the module is removed while connections close, and during handshakes
+run "$p-unload" --module ours --script "$cases/unload.sh" --add "$tests/bench/smc_hold" --timeout 550
 # many clients at once: waits and admission
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"

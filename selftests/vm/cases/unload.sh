@@ -63,6 +63,18 @@ flowing()
 	[ "$(($(stat_of rx_bytes) + $(stat_of tx_bytes)))" -ge $((STREAMS << 18)) ]
 }
 
+# slow_down: from now on what a peer answers takes 600 ms, so that it is under way for a while
+slow_down()
+{
+	modprobe -q sch_netem
+	tc qdisc add dev eth0 root netem delay 300ms || fail "no netem"
+}
+
+speed_up()
+{
+	tc qdisc del dev eth0 root || fail "no netem to remove"
+}
+
 # The window of the stopped server is full, nothing is written any more.
 stalled()
 {
@@ -121,6 +133,7 @@ rounds()
 		r=$((r + 1))
 		load_smc || fail "the module does not load"
 		clients=
+		server=
 		before=
 		sync_barrier "loaded$r" || exit 1
 		[ "$HOST" != 1 ] || start_server
@@ -137,16 +150,18 @@ killed()
 {
 	if [ "$HOST" = 1 ]; then
 		sync_wait "flowing$r" > /dev/null || exit 1
-		kill_all "$server"
 	else
 		start_idle
 		start_streams stream:4000
 		wait_for 60 flowing || fail "no traffic"
 		sync_signal "flowing$r"
-		# shellcheck disable=SC2086 # words
-		kill_all $clients
 	fi
-	timed_unload 0
+	slow_down
+	sync_barrier "slow$r" || exit 1
+	# shellcheck disable=SC2086 # words
+	kill_all $server $clients
+	timed_unload "$IDLE"
+	speed_up
 }
 
 case_killed()
@@ -235,21 +250,29 @@ case_link_gone()
 	rounds link_gone
 }
 
-# The programs are killed during handshakes.
+connected()
+{
+	# nstat does not show this one
+	[ "$(awk '/^Tcp: [0-9]/ { print $10 }' /proc/net/snmp)" -ge 1 ]
+}
+
+# The programs are killed during handshakes: their TCP connections exist, and no handshake has ended.
 handshakes()
 {
-	if [ "$HOST" = 1 ]; then
-		sync_wait "begun$r" > /dev/null || exit 1
-		usleep 200000
-		kill_all "$server"
-	else
-		client burst:60
-		sync_signal "begun$r"
-		usleep 300000
-		# shellcheck disable=SC2086 # words
-		kill_all $clients
-	fi
+	slow_down
+	sync_barrier "slow$r" || exit 1
+	[ "$HOST" = 1 ] || client burst:60
+	wait_for 20 connected || fail "no connection"
+	sync_barrier "connected$r" || exit 1
+	n_=0
+	for s_ in clnt_smc clnt_fback clnt_hs_err srv_smc srv_fback srv_hs_err; do
+		n_=$((n_ + $(stat_of "$s_")))
+	done
+	# shellcheck disable=SC2086 # words
+	kill_all $server $clients
+	expect "handshakes that have ended" "$n_" -eq 0
 	timed_unload 0
+	speed_up
 }
 
 case_handshakes()
