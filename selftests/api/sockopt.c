@@ -4,6 +4,7 @@
  * in the same state. Any difference is a failure unless a table below lists it;
  * Documentation/socket-api.rst gives the reasons.
  */
+#include <linux/filter.h>
 #include <linux/in6.h>
 #include <linux/net_tstamp.h>
 #include <linux/smc.h>
@@ -295,8 +296,9 @@ static void compare_bad_get(struct pair *p, int level, int name)
 	compare_err(p, level, name, "get, bad length pointer", err[OURS], err[NORM]);
 }
 
-static void compare_set(const struct api_env *e, struct pair *p, int level, int name,
-			const void *val, socklen_t len, bool on, const char *what)
+/* Return TCP's errno. */
+static int compare_set(const struct api_env *e, struct pair *p, int level, int name,
+		       const void *val, socklen_t len, bool on, const char *what)
 {
 	int err[BOTH];
 
@@ -304,6 +306,7 @@ static void compare_set(const struct api_env *e, struct pair *p, int level, int 
 		err[i] = setsockopt(p->fd[i], level, name, val, len) ? errno : 0;
 	compare_err(p, level, name, what, err[OURS],
 		    errno_expected(e, p, level, name, on, err[NORM]));
+	return err[NORM];
 }
 
 /* Set ints, short and bad buffers; the values read afterwards must agree, too. */
@@ -331,107 +334,6 @@ static void compare_sets(const struct api_env *e, struct pair *p, int level, int
 	for (int i = OURS; i < BOTH; i++)
 		if (!before[i].err && (d || before[i].len == sizeof(int)))
 			setsockopt(p->fd[i], level, name, before[i].val, before[i].len);
-}
-
-/* Check whether the kernel passes the call to the family. */
-static bool family_answers(const struct api_env *e, int level, int name)
-{
-	if (!e->proto->smc)
-		return true;
-	/* through this entry point 6.1 lets it pass */
-	if (e->proto->domain != AF_SMC && level == SOL_SOCKET && name == SO_REUSEPORT)
-		return true;
-	return !option_listed(not_for_families, level, name, ANY) &&
-	       !(api_kernel_before(6, 9) && option_listed(old_kernel, level, name, ANY));
-}
-
-static void option_compare(const struct api_env *e, struct pair *p, int level, int name)
-{
-	if (!family_answers(e, level, name))
-		return;
-	compare_get(p, level, name, ROOM, "get");
-	compare_get(p, level, name, 0, "get, no room");
-	compare_get(p, level, name, 1, "get, one byte");
-	compare_get(p, level, name, -1, "get, negative length");
-	compare_bad_get(p, level, name);
-	if (!option_listed(not_set, level, name, p->when))
-		compare_sets(e, p, level, name);
-}
-
-static void compare_all(const struct api_env *e, struct pair *p)
-{
-	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
-		for (int name = 0; name < NAMES; name++)
-			option_compare(e, p, levels[l], name);
-	T_EQ(p->found, 0);
-}
-
-/* Return the same environment for TCP. */
-static struct api_env env_norm(const struct api_env *e)
-{
-	struct api_env norm = *e;
-
-	norm.proto = tl_proto_find(e->proto->af == AF_INET6 ? "inet6" : "inet");
-	norm.peer = norm.proto;
-	norm.require = TL_MODE_UNKNOWN;
-	return norm;
-}
-
-static int new_socket(const struct api_env *e)
-{
-	return T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
-}
-
-/* One pair of sockets per option: some options make a socket TCP permanently. */
-static void options_fresh(struct api_env *e)
-{
-	struct api_env norm = env_norm(e);
-	struct pair p = { .when = FRESH, .named = "fresh" };
-
-	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
-		for (int name = 0; name < NAMES; name++) {
-			p.fd[OURS] = new_socket(e);
-			p.fd[NORM] = new_socket(&norm);
-			option_compare(e, &p, levels[l], name);
-			close(p.fd[OURS]);
-			close(p.fd[NORM]);
-		}
-	T_EQ(p.found, 0);
-}
-
-static void options_listening(struct api_env *e)
-{
-	struct api_env norm = env_norm(e);
-	struct pair p = { .when = LISTENING, .named = "listening" };
-	struct tl_addr at;
-
-	p.fd[OURS] = api_listener(e, &at);
-	p.fd[NORM] = api_listener(&norm, &at);
-	compare_all(e, &p);
-}
-
-static void options_connected(struct api_env *e)
-{
-	struct api_env norm = env_norm(e);
-	struct pair p = { .when = CONNECTED, .named = "connected" };
-	int rfd, norm_rfd;
-
-	api_pair(e, &p.fd[OURS], &rfd);
-	api_pair(&norm, &p.fd[NORM], &norm_rfd);
-	if (api_over_rdma(e, p.fd[OURS]))
-		p.when = STREAM;
-	compare_all(e, &p);
-	api_roundtrip(e, p.fd[OURS], rfd, SEED);
-	api_roundtrip(&norm, p.fd[NORM], norm_rfd, SEED);
-}
-
-/* Options that need a capability: all of them again, without any capability. */
-static void options_nobody(struct api_env *e)
-{
-	T_OK(setresgid(NOBODY, NOBODY, NOBODY));
-	T_OK(setresuid(NOBODY, NOBODY, NOBODY));
-	options_fresh(e);
-	options_listening(e);
 }
 
 /**
@@ -478,6 +380,185 @@ static const struct setting settings[] = {
 	{ SOL_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1 },
 	{ SOL_TCP, TCP_MAXSEG, 1000 },
 };
+
+/**
+ * struct typed - a value that is no int
+ * @level: SOL_*
+ * @name: option
+ * @when: states in which TCP accepts it
+ * @val: value
+ * @len: its bytes
+ */
+struct typed {
+	int level;
+	int name;
+	unsigned int when;
+	const void *val;
+	socklen_t len;
+};
+
+static struct sock_filter pass_all[] = { BPF_STMT(BPF_RET | BPF_K, ~0U) };
+static const struct sock_fprog pass_filter = { .len = 1, .filter = pass_all };
+static const struct linger linger_5 = { .l_onoff = 1, .l_linger = 5 };
+static const struct timeval three_s = { .tv_sec = 3 };
+static const u64 pacing_rate = 1ULL << 33;
+
+static const struct typed typed_values[] = {
+	{ SOL_SOCKET, SO_LINGER, ANY, &linger_5, sizeof(linger_5) },
+	{ SOL_SOCKET, SO_RCVTIMEO, ANY, &three_s, sizeof(three_s) },
+	{ SOL_SOCKET, SO_SNDTIMEO, ANY, &three_s, sizeof(three_s) },
+	{ SOL_SOCKET, SO_MAX_PACING_RATE, ANY, &pacing_rate, sizeof(pacing_rate) },
+	{ SOL_SOCKET, SO_ATTACH_FILTER, ANY, &pass_filter, sizeof(pass_filter) },
+	{ SOL_SOCKET, SO_BINDTODEVICE, FRESH, "lo", 3 },
+	{ SOL_TCP, TCP_CONGESTION, ANY, "reno", 4 },
+	{ SOL_TCP, TCP_FASTOPEN_KEY, FRESH | LISTENING, "0123456789abcdef", 16 },
+	{ SOL_IP, IP_OPTIONS, FRESH, "\1\1\1", 4 },
+};
+
+/* Check whether the kernel passes the call to the family. */
+static bool family_answers(const struct api_env *e, int level, int name)
+{
+	if (!e->proto->smc)
+		return true;
+	/* through this entry point 6.1 lets it pass */
+	if (e->proto->domain != AF_SMC && level == SOL_SOCKET && name == SO_REUSEPORT)
+		return true;
+	return !option_listed(not_for_families, level, name, ANY) &&
+	       !(api_kernel_before(6, 9) && option_listed(old_kernel, level, name, ANY));
+}
+
+/* Set a value of the right type and range, which TCP accepts, and compare what is read then. */
+static void compare_valid(const struct api_env *e, struct pair *p, int level, int name,
+			  const void *val, socklen_t len)
+{
+	struct answer before[BOTH];
+	int norm;
+
+	/* IPV6_* need an IPv6 socket; buffers that are set, to other sizes, limit SO_RCVLOWAT */
+	if (!family_answers(e, level, name) || (level == SOL_IPV6 && e->proto->af != AF_INET6) ||
+	    option_listed(own_values, level, name, p->when))
+		return;
+	for (int i = OURS; i < BOTH; i++)
+		option_read(p->fd[i], level, name, ROOM, &before[i]);
+	norm = compare_set(e, p, level, name, val, len, true, "set to a valid value");
+	/* some need a capability */
+	if (norm && !geteuid())
+		difference_report(p, level, name, "set to a valid value", tl_errno_name(norm),
+				  "success on TCP");
+	if (!difference_for(e, p, level, name))
+		compare_get(p, level, name, ROOM, "get after a valid value");
+	for (int i = OURS; i < BOTH; i++) {
+		if (name == SO_ATTACH_FILTER && level == SOL_SOCKET)
+			setsockopt(p->fd[i], SOL_SOCKET, SO_DETACH_FILTER, &norm, sizeof(norm));
+		else if (!before[i].err)
+			setsockopt(p->fd[i], level, name, before[i].val, before[i].len);
+	}
+}
+
+static void compare_all_valid(const struct api_env *e, struct pair *p)
+{
+	for (size_t i = 0; i < TL_ARRAY_SIZE(settings); i++)
+		compare_valid(e, p, settings[i].level, settings[i].name, &settings[i].val,
+			      sizeof(settings[i].val));
+	for (size_t i = 0; i < TL_ARRAY_SIZE(typed_values); i++)
+		if (typed_values[i].when & p->when)
+			compare_valid(e, p, typed_values[i].level, typed_values[i].name,
+				      typed_values[i].val, typed_values[i].len);
+}
+
+static void option_compare(const struct api_env *e, struct pair *p, int level, int name)
+{
+	if (!family_answers(e, level, name))
+		return;
+	compare_get(p, level, name, ROOM, "get");
+	compare_get(p, level, name, 0, "get, no room");
+	compare_get(p, level, name, 1, "get, one byte");
+	compare_get(p, level, name, -1, "get, negative length");
+	compare_bad_get(p, level, name);
+	if (!option_listed(not_set, level, name, p->when))
+		compare_sets(e, p, level, name);
+}
+
+static void compare_all(const struct api_env *e, struct pair *p)
+{
+	/* first: the int 1 locks the filter of the TCP socket for ever */
+	compare_all_valid(e, p);
+	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
+		for (int name = 0; name < NAMES; name++)
+			option_compare(e, p, levels[l], name);
+	T_EQ(p->found, 0);
+}
+
+/* Return the same environment for TCP. */
+static struct api_env env_norm(const struct api_env *e)
+{
+	struct api_env norm = *e;
+
+	norm.proto = tl_proto_find(e->proto->af == AF_INET6 ? "inet6" : "inet");
+	norm.peer = norm.proto;
+	norm.require = TL_MODE_UNKNOWN;
+	return norm;
+}
+
+static int new_socket(const struct api_env *e)
+{
+	return T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+}
+
+/* One pair of sockets per option: some options make a socket TCP permanently. */
+static void options_fresh(struct api_env *e)
+{
+	struct api_env norm = env_norm(e);
+	struct pair p = { .when = FRESH, .named = "fresh" };
+
+	for (size_t l = 0; l < TL_ARRAY_SIZE(levels); l++)
+		for (int name = 0; name < NAMES; name++) {
+			p.fd[OURS] = new_socket(e);
+			p.fd[NORM] = new_socket(&norm);
+			option_compare(e, &p, levels[l], name);
+			close(p.fd[OURS]);
+			close(p.fd[NORM]);
+		}
+	p.fd[OURS] = new_socket(e);
+	p.fd[NORM] = new_socket(&norm);
+	compare_all_valid(e, &p);
+	T_EQ(p.found, 0);
+}
+
+static void options_listening(struct api_env *e)
+{
+	struct api_env norm = env_norm(e);
+	struct pair p = { .when = LISTENING, .named = "listening" };
+	struct tl_addr at;
+
+	p.fd[OURS] = api_listener(e, &at);
+	p.fd[NORM] = api_listener(&norm, &at);
+	compare_all(e, &p);
+}
+
+static void options_connected(struct api_env *e)
+{
+	struct api_env norm = env_norm(e);
+	struct pair p = { .when = CONNECTED, .named = "connected" };
+	int rfd, norm_rfd;
+
+	api_pair(e, &p.fd[OURS], &rfd);
+	api_pair(&norm, &p.fd[NORM], &norm_rfd);
+	if (api_over_rdma(e, p.fd[OURS]))
+		p.when = STREAM;
+	compare_all(e, &p);
+	api_roundtrip(e, p.fd[OURS], rfd, SEED);
+	api_roundtrip(&norm, p.fd[NORM], norm_rfd, SEED);
+}
+
+/* Options that need a capability: all of them again, without any capability. */
+static void options_nobody(struct api_env *e)
+{
+	T_OK(setresgid(NOBODY, NOBODY, NOBODY));
+	T_OK(setresuid(NOBODY, NOBODY, NOBODY));
+	options_fresh(e);
+	options_listening(e);
+}
 
 /* Options that do not exist for this family fail; they are not compared later. */
 static void settings_apply(int fd)
