@@ -372,15 +372,17 @@ case_nat()
 		}
 		RULES
 	fi
+	tx=$(rxe_counter sent_pkts)
 	sync_barrier armed
 	if [ "$HOST" = 1 ]; then
-		serve $P_NAT --family smc
+		serve $P_NAT --family smc --require smc
 	else
-		use 4599 10.99.0.1 stream:1 --family smc
+		use 4599 10.99.0.1 stream:1 --family smc --require smc
 		expect "connections through NAT" \
 			"$(nft list counter ip nat hits | sed -n 's/.*packets \([0-9]*\).*/\1/p')" -ge 1
 		ip route del 10.99.0.1/32
 	fi
+	expect "RDMA packets sent" "$(($(rxe_counter sent_pkts) - tx))" -ge 256
 	nft flush ruleset
 }
 
