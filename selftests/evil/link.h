@@ -345,12 +345,12 @@ extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_
 extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];
 extern const struct el_case el_llc_served_cases[], el_marked_served_cases[];
 extern const struct el_case el_ends_cases[], el_ends_served_cases[], el_cont_cases[];
-extern const struct el_case el_many_cases[];
+extern const struct el_case el_many_cases[], el_llc_v2_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
 extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_cases;
 extern const unsigned int el_nr_llc_served_cases, el_nr_marked_served_cases;
 extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases, el_nr_cont_cases;
-extern const unsigned int el_nr_many_cases;
+extern const unsigned int el_nr_many_cases, el_nr_llc_v2_cases;
 
 int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 

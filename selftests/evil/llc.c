@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Attacks with LLC messages, most of them in both roles. */
+/* Attacks with LLC messages, most of them in both roles and in groups of both versions. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,14 +16,36 @@ static bool all_sent(struct el_env *e)
 	return false;
 }
 
-/* Send a message that is zero except for type, length and flags. */
-static bool send_bare(struct el_env *e, u8 type, u8 flags, size_t len)
+/* First byte of a message, in the version of the group. */
+static u8 first_byte(const struct el_env *e, u8 type)
 {
-	u8 buf[SMC_LLC_V2_MAX_LEN] = { type };
+	return el_is_v1(e->l) ? type : V2 | type;
+}
 
-	smc_wire_put_le16(buf + 1, len);
-	if (type < V2)
-		buf[2] = 0;
+/* Set type and length. Version 1 has one byte for the length; the next one is a reason there. */
+static void head_put(const struct el_env *e, u8 *buf, u8 type, size_t len)
+{
+	buf[0] = first_byte(e, type);
+	buf[1] = len;
+	buf[2] = el_is_v1(e->l) ? 0 : len >> 8;
+}
+
+static bool type_exists(const struct el_env *e, u8 type)
+{
+	if (type == SMC_LLC_REQ_ADD_LINK)
+		return !el_is_v1(e->l);
+	if (type == SMC_LLC_ADD_LINK_CONT || type == SMC_LLC_CONFIRM_RKEY_CONT)
+		return el_is_v1(e->l);
+	return smc_llc_type_str(type);
+}
+
+/* Send a message that is zero except for type, length and flags. */
+static bool send_bare(struct el_env *e, u8 first, u8 flags, size_t len)
+{
+	u8 buf[SMC_LLC_V2_MAX_LEN] = { 0 };
+
+	head_put(e, buf, 0, len);
+	buf[0] = first;
 	buf[3] = flags;
 	return !el_raw(e->l, buf, len);
 }
@@ -43,15 +65,16 @@ static bool answer_await(struct el_env *e, u8 type, unsigned int before)
 
 /* ---- form ---- */
 
-/* Types that do not exist, and types of version 1 in a group of version 2. */
+/* Types that do not exist, and those of the other version. */
 static bool bad_types(struct el_env *e)
 {
-	for (int type = 0; type < 0x40; type++) {
-		if ((type & 0xf0) == V2 && smc_llc_type_str(type & 0x0f) && type != 0x23 &&
-		    type != 0x28)
+	for (int first = 0; first < 0x40; first++) {
+		u8 type = first & 0x0f;
+
+		if (first == first_byte(e, type) && type_exists(e, type))
 			continue;
-		if (!send_bare(e, type, 0, SMC_LLC_V1_LEN) ||
-		    !send_bare(e, type, 0x80, SMC_LLC_V1_LEN))
+		if (!send_bare(e, first, 0, SMC_LLC_V1_LEN) ||
+		    !send_bare(e, first, 0x80, SMC_LLC_V1_LEN))
 			return false;
 	}
 	return all_sent(e);
@@ -67,67 +90,107 @@ static bool optional_types(struct el_env *e)
 	return send_bare(e, 0xff, 0, SMC_LLC_V1_LEN) && all_sent(e);
 }
 
+/* Version 1: any length but 44, in the message or in its length byte. */
+static bool other_lengths(struct el_env *e)
+{
+	static const u8 said[] = { 0, 43, 45, 255 };
+
+	for (int type = 1; type <= 9; type++) {
+		u8 buf[SMC_LLC_V1_LEN] = { type };
+
+		if (!send_bare(e, type, 0, SMC_LLC_V1_LEN + 1) ||
+		    !send_bare(e, type, 0, SMC_LLC_V2_MAX_LEN))
+			return false;
+		for (size_t i = 0; i < TL_ARRAY_SIZE(said); i++) {
+			buf[1] = said[i];
+			if (el_raw(e->l, buf, sizeof(buf)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Version 2: lists with a wrong length, or that end in the middle of an entry. */
+static bool list_lengths(struct el_env *e)
+{
+	static const u16 lengths[] = { 71, 73, 72 + 16 * 256, SMC_LLC_V2_MAX_LEN };
+
+	for (size_t i = 0; i < TL_ARRAY_SIZE(lengths); i++) {
+		if (!send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, lengths[i]))
+			return false;
+	}
+	return true;
+}
+
 static bool bad_lengths(struct el_env *e)
 {
 	static const u16 lengths[] = { 1, 2, 3, 4, 5, 8, 20, 43 };
 
 	for (int type = 1; type <= 9; type++) {
 		for (size_t i = 0; i < TL_ARRAY_SIZE(lengths); i++) {
-			if (!send_bare(e, V2 | type, 0, lengths[i]))
+			if (!send_bare(e, first_byte(e, type), 0, lengths[i]))
 				return false;
 		}
 	}
-	/* lists with a wrong length, or that end in the middle of an entry */
-	return send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 71) &&
-	       send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 73) &&
-	       send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 72 + 16 * 256) &&
-	       send_bare(e, V2 | SMC_LLC_ADD_LINK, 0, 8192) && all_sent(e);
+	return (el_is_v1(e->l) ? other_lengths(e) : list_lengths(e)) && all_sent(e);
 }
 
+/* More other links, or fewer or more keys, than a message can have. */
 static bool bad_counts(struct el_env *e)
 {
-	u8 buf[SMC_LLC_V2_MAX_LEN] = { 0 };
+	bool v1 = el_is_v1(e->l);
+	u8 buf[SMC_LLC_V1_LEN] = { 0 };
 
-	smc_wire_put_le16(buf + 1, SMC_LLC_V1_LEN);
-	/* CONFIRM RKEY with 9 to 255 other links, DELETE RKEY of 0 and of 51 to 255 keys */
-	buf[0] = V2 | SMC_LLC_CONFIRM_RKEY;
+	head_put(e, buf, SMC_LLC_CONFIRM_RKEY, sizeof(buf));
 	for (int n = 9; n < 256; n += 82) {
 		buf[4] = n;
-		if (el_raw(e->l, buf, SMC_LLC_V1_LEN))
+		if (el_raw(e->l, buf, sizeof(buf)))
 			return false;
 	}
-	/* ... with links that are not in the message */
-	for (int n = 3; n <= SMC_LLC_MAX_OTHER; n++) {
-		buf[4] = n;
-		if (el_raw(e->l, buf, 17 + 13 * n - 1))
+	/* with links that are not in the message; in version 1 they are in the next one */
+	for (int n = 3; !v1 && n <= SMC_LLC_MAX_OTHER; n++) {
+		u8 cut[SMC_LLC_V2_MAX_LEN] = { 0 };
+		size_t len = 17 + 13 * n - 1;
+
+		head_put(e, cut, SMC_LLC_CONFIRM_RKEY, len);
+		cut[4] = n;
+		if (el_raw(e->l, cut, len))
 			return false;
 	}
-	buf[0] = V2 | SMC_LLC_DELETE_RKEY;
+	head_put(e, buf, SMC_LLC_DELETE_RKEY, sizeof(buf));
 	for (int n = 0; n < 256; n += 51) {
 		buf[4] = n;
-		if ((n < 1 || n > 9) && el_raw(e->l, buf, SMC_LLC_V1_LEN))
+		/* version 2: 9 have room */
+		if ((n < 1 || n > 9) && el_raw(e->l, buf, sizeof(buf)))
 			return false;
 	}
+	buf[4] = SMC_LLC_MAX_RKEYS_V1 + 1;
+	if (v1)
+		return !el_raw(e->l, buf, sizeof(buf)) && all_sent(e);
 	/* REQUEST ADD LINK without its GIDs: the count is in byte 4 and in byte 24 */
-	buf[0] = V2 | SMC_LLC_REQ_ADD_LINK;
+	head_put(e, buf, SMC_LLC_REQ_ADD_LINK, sizeof(buf));
 	memset(buf + 4, 0xff, 40);
-	return !el_raw(e->l, buf, SMC_LLC_V1_LEN) && all_sent(e);
+	return !el_raw(e->l, buf, sizeof(buf)) && all_sent(e);
 }
 
 /* Messages of the maximum length with random bytes. */
 static bool long_noise(struct el_env *e)
 {
+	size_t len = el_is_v1(e->l) ? SMC_LLC_V1_LEN : SMC_LLC_V2_MAX_LEN;
 	u8 buf[SMC_LLC_V2_MAX_LEN];
 
 	for (int type = 1; type <= 9; type++) {
-		if (type == SMC_LLC_CONFIRM_LINK || type == SMC_LLC_DELETE_LINK)
+		if (type == SMC_LLC_CONFIRM_LINK || type == SMC_LLC_DELETE_LINK ||
+		    type == SMC_LLC_REQ_ADD_LINK)
 			continue;	/* these end the link in any case */
-		tl_fill(0x66 + type, 0, buf, sizeof(buf));
-		buf[0] = V2 | type;
-		smc_wire_put_le16(buf + 1, sizeof(buf));
+		/* only a client sends that response; a case of served_v1.c does */
+		if (e->served && type == SMC_LLC_ADD_LINK_CONT)
+			continue;
+		tl_fill(0x66 + type, 0, buf, len);
+		head_put(e, buf, type, len);
 		/* a response without request, so that the random bytes are no request */
 		buf[3] |= 0x80;
-		if (type != SMC_LLC_REQ_ADD_LINK && el_raw(e->l, buf, sizeof(buf)))
+		if (el_raw(e->l, buf, len))
 			return false;
 	}
 	return all_sent(e);
@@ -174,8 +237,9 @@ static bool add_link_garbage(struct el_env *e)
 	m.add_link.psn = 0xffffff;
 	m.add_link.mtu = 15;
 	m.add_link.link_num = 255;
-	m.add_link.has_ext = true;
-	m.add_link.rtokens.count = SMC_LLC_MAX_RTOKENS;
+	/* version 1 has no rtokens in this message */
+	m.add_link.has_ext = !el_is_v1(e->l);
+	m.add_link.rtokens.count = m.add_link.has_ext ? SMC_LLC_MAX_RTOKENS : 0;
 	m.add_link.rtokens.raw = raw;
 	if (el_llc(e->l, &m) || !all_sent(e) || !delete_unknown_link(e))
 		return false;
@@ -202,14 +266,18 @@ static bool unasked_answers(struct el_env *e)
 	static const u8 types[] = {
 		SMC_LLC_CONFIRM_LINK, SMC_LLC_ADD_LINK, SMC_LLC_DELETE_LINK,
 		SMC_LLC_CONFIRM_RKEY, SMC_LLC_TEST_LINK, SMC_LLC_DELETE_RKEY,
+		SMC_LLC_ADD_LINK_CONT, SMC_LLC_CONFIRM_RKEY_CONT,
 	};
+	size_t len = el_is_v1(e->l) ? SMC_LLC_V1_LEN : SMC_LLC_RTOKENS_OFF;
 
 	for (int i = 0; i < 5; i++) {
 		for (size_t j = 0; j < TL_ARRAY_SIZE(types); j++) {
-			u8 buf[72] = { V2 | types[j], 72, 0, 0x80 };
+			u8 buf[SMC_LLC_RTOKENS_OFF] = { 0 };
 
+			head_put(e, buf, types[j], len);
+			buf[3] = 0x80;
 			buf[4] = 1;
-			if (el_raw(e->l, buf, sizeof(buf)))
+			if (type_exists(e, types[j]) && el_raw(e->l, buf, len))
 				return false;
 		}
 	}
@@ -325,7 +393,9 @@ static bool delete_rkey_unknown(struct el_env *e)
 	for (size_t i = 0; i < TL_ARRAY_SIZE(keys); i++)
 		keys[i] = 0x77000000 + i;
 	for (int n = 1; n < 256; n += 127) {
-		if (!delete_rkeys(e, keys, n))
+		u8 most = el_is_v1(e->l) ? SMC_LLC_MAX_RKEYS_V1 : SMC_LLC_MAX_RKEYS_V2;
+
+		if (!delete_rkeys(e, keys, n < most ? n : most))
 			return false;
 		if (!(seen->raw[3] & 0x20)) {
 			ktap_note("unknown keys were deleted");
@@ -399,6 +469,8 @@ static bool confirm_link_forged(struct el_env *e)
 		struct el_conn c = { .fd = -1 };
 		int err = el_open(&other, e->t);
 
+		other.v1 = e->l->v1;
+		other.native = e->l->native;
 		other.spoil = spoils[i];
 		if (!err)
 			err = el_join(&other, &c, 0);
@@ -453,6 +525,7 @@ static bool rkey_in_first_contact(struct el_env *e)
 	bool ok;
 
 	early_link = &other;
+	other.v1 = e->l->v1;
 	other.spoil = send_early;
 	/* foreign peers do not retry: their RMBs are accepted at once */
 	other.native = true;
@@ -471,13 +544,11 @@ const struct el_case el_llc_cases[] = {
 	{ "llc_bad_types",	bad_types,		EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
 	{ "llc_optional_types",	optional_types,		EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_bad_lengths",	bad_lengths,		EL_UNHARMED,	"rx_llc_bad", 40, { 0 } },
-	{ "llc_bad_counts",	bad_counts,		EL_UNHARMED,	"rx_llc_bad", 5, { 0 } },
+	{ "llc_bad_counts",	bad_counts,		EL_UNHARMED,	"rx_llc_bad", 11, { 0 } },
 	{ "llc_long_noise",	long_noise,		EL_UNHARMED,	"rx_llc", 5, { 0 } },
 	{ "llc_add_link_garbage", add_link_garbage,	EL_UNHARMED,	NULL, 0, { 0 } },
-	{ "llc_req_add_link_garbage", req_add_link_garbage, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "llc_unasked_answers", unasked_answers,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_confirm_link_request", confirm_link_request, EL_LINK_DIES, "rx_llc_bad", 1, { 0 } },
-	{ "llc_req_add_link_answer", req_add_link_answer, EL_LINK_DIES,	"rx_llc_bad", 1, { 0 } },
 	{ "llc_delete_unknown_link", delete_unknown_link, EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_delete_last_link", delete_last_link,	EL_LINK_DIES,	"lgr_term", 1, { 0 } },
 	{ "llc_delete_all",	delete_all,		EL_LINK_DIES,	"lgr_term", 1, { 0 } },
@@ -493,12 +564,20 @@ const struct el_case el_llc_cases[] = {
 
 const unsigned int el_nr_llc_cases = TL_ARRAY_SIZE(el_llc_cases);
 
+/* Version 1 has no REQUEST ADD LINK: llc_bad_types sends it there. */
+const struct el_case el_llc_v2_cases[] = {
+	{ "llc_req_add_link_garbage", req_add_link_garbage, EL_UNHARMED, NULL, 0, { 0 } },
+	{ "llc_req_add_link_answer", req_add_link_answer, EL_LINK_DIES,	"rx_llc_bad", 1, { 0 } },
+};
+
+const unsigned int el_nr_llc_v2_cases = TL_ARRAY_SIZE(el_llc_v2_cases);
+
 /* served.c has the messages that a server sends in another way than a client. */
 const struct el_case el_llc_served_cases[] = {
 	{ "served_llc_bad_types", bad_types,		EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
 	{ "served_llc_optional_types", optional_types,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "served_llc_bad_lengths", bad_lengths,	EL_UNHARMED,	"rx_llc_bad", 40, { 0 } },
-	{ "served_llc_bad_counts", bad_counts,		EL_UNHARMED,	"rx_llc_bad", 5, { 0 } },
+	{ "served_llc_bad_counts", bad_counts,		EL_UNHARMED,	"rx_llc_bad", 11, { 0 } },
 	{ "served_llc_long_noise", long_noise,		EL_UNHARMED,	"rx_llc", 5, { 0 } },
 	{ "served_llc_delete_unknown_link", delete_unknown_link, EL_UNHARMED, NULL, 0, { 0 } },
 	{ "served_llc_delete_last_link", delete_last_link, EL_LINK_DIES, "lgr_term", 1, { 0 } },

@@ -290,10 +290,12 @@ static const struct {
 	const struct el_case *cases;
 	const unsigned int *nr;
 	bool served;
-	const char *v1;		/* version 1 only: prefix of the names of the cases */
+	const char *v1;		/* groups of version 1: prefix of the names of the cases */
 } tables[] = {
 	{ el_cdc_cases, &el_nr_cdc_cases, false, NULL },
 	{ el_llc_cases, &el_nr_llc_cases, false, NULL },
+	{ el_llc_v2_cases, &el_nr_llc_v2_cases, false, NULL },
+	{ el_llc_cases, &el_nr_llc_cases, false, "v1_" },
 	{ el_rdma_cases, &el_nr_rdma_cases, false, NULL },
 	{ el_group_cases, &el_nr_group_cases, false, NULL },
 	{ el_ends_cases, &el_nr_ends_cases, false, NULL },
