@@ -77,8 +77,8 @@ struct el_conn;
  * @crossed: our Confirm names the link of the group that the Accept does not name
  * @far: our end of a further link, polled with this one; NULL: reject ADD LINK
  * @spoil_add: changes our ADD LINK response, or request, for @far; may be NULL
- * @spoil_cont: version 1: changes our ADD LINK CONTINUATION for @far, and returns whether to
- *	send it; may be NULL
+ * @spoil_cont: version 1: changes our ADD LINK CONTINUATION for @far, or for @offered, and returns
+ *	whether to send it; may be NULL
  * @near: for a further link: the first one, which has the connections of the group
  * @offered: as server: further link in the latest ADD LINK; may be NULL
  * @refused: as server: reason of its rejection, or 0
@@ -206,6 +206,7 @@ void el_take_end(struct el_conn *c, const struct smc_clc_accept *a);
 void el_far_up(struct el_link *far, const struct smc_llc_add_link *al);
 void el_far_describe(const struct el_link *l, const struct el_link *far,
 		     struct smc_llc_add_link *al);
+void el_cont_fill(struct el_link *far, struct smc_llc_add_link_cont *c);
 bool el_await(struct el_link *l, const unsigned int *count, unsigned int more_than,
 	      unsigned int timeout_ms);
 void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);
@@ -345,12 +346,14 @@ extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_
 extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];
 extern const struct el_case el_llc_served_cases[], el_marked_served_cases[];
 extern const struct el_case el_ends_cases[], el_ends_served_cases[], el_cont_cases[];
-extern const struct el_case el_many_cases[], el_llc_v2_cases[];
+extern const struct el_case el_many_cases[], el_llc_v2_cases[], el_served_v1_cases[];
+extern const struct el_case el_served_v2_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
 extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_cases;
 extern const unsigned int el_nr_llc_served_cases, el_nr_marked_served_cases;
 extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases, el_nr_cont_cases;
-extern const unsigned int el_nr_many_cases, el_nr_llc_v2_cases;
+extern const unsigned int el_nr_many_cases, el_nr_llc_v2_cases, el_nr_served_v1_cases;
+extern const unsigned int el_nr_served_v2_cases;
 
 int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 
@@ -362,6 +365,13 @@ int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far);
 int el_serve_confirm(struct el_env *e, struct el_link *l);
 int el_serve_add(struct el_env *e, struct el_link *l, struct el_link *far);
 void el_serve_answered(struct el_link *l, const struct smc_llc_add_link *al);
+
+/* served.c */
+bool el_served_begin(struct el_env *e, struct el_second *s, u8 links, bool native);
+bool el_served_open_third(struct el_env *e, struct el_second *s, struct el_link *third);
+bool el_served_alive(struct el_env *e, struct el_conn *c);
+bool el_served_receives(struct el_env *e, struct el_conn *c, unsigned int nr);
+bool el_served_refuses(struct el_env *e, struct el_second *s, struct el_link *far);
 
 bool el_second_open(struct el_env *e, struct el_second *s);
 void el_second_end(struct el_second *s);

@@ -93,11 +93,21 @@ static void link_accept(struct el_link *l, struct smc_llc_add_link *al)
 	el_far_describe(l, l->far, al);
 }
 
-/*
- * Version 1: take the rtokens of the module on the further link, and answer with ours, of which
- * there is one. Later messages are empty, while the module has more.
+/* Version 1: take the rtokens of the module on a further link. */
+static void cont_take(struct el_link *far, const struct smc_llc_add_link_cont *c)
+{
+	u8 n = c->left < SMC_LLC_CONT_PAIRS ? c->left : SMC_LLC_CONT_PAIRS;
+
+	for (u8 i = 0; i < n && far->nkeys < EL_KEYS; i++)
+		far->keys[far->nkeys++] = c->pairs[i];
+}
+
+/**
+ * el_cont_fill() - fill in ADD LINK CONTINUATION with our rtokens, of which there is one
+ * @far: our end of the further link
+ * @c: filled in; empty from the second message on, while the module has more
  */
-static void cont_answer(struct el_link *far, struct smc_llc_add_link_cont *c)
+void el_cont_fill(struct el_link *far, struct smc_llc_add_link_cont *c)
 {
 	const struct el_link *l = far->near;
 	const struct smc_llc_rtoken own = {
@@ -105,11 +115,9 @@ static void cont_answer(struct el_link *far, struct smc_llc_add_link_cont *c)
 		.rkey = far->mr->rkey,
 		.vaddr = (uintptr_t)el_rmb(far),
 	};
-	u8 n = c->left < SMC_LLC_CONT_PAIRS ? c->left : SMC_LLC_CONT_PAIRS;
 
-	for (u8 i = 0; i < n && far->nkeys < EL_KEYS; i++)
-		far->keys[far->nkeys++] = c->pairs[i];
-	memset(c->pairs, 0, sizeof(c->pairs));
+	memset(c, 0, sizeof(*c));
+	c->link_num = far->num;
 	c->left = !far->keys_sent;
 	if (c->left)
 		c->pairs[0] = own;
@@ -154,7 +162,8 @@ static bool llc_answer(struct el_link *l, struct smc_llc_msg *m)
 	case SMC_LLC_ADD_LINK_CONT:
 		if (!l->far)
 			return false;
-		cont_answer(l->far, &m->add_link_cont);
+		cont_take(l->far, &m->add_link_cont);
+		el_cont_fill(l->far, &m->add_link_cont);
 		m->response = true;
 		return !l->spoil_cont || l->spoil_cont(m);
 	case SMC_LLC_DELETE_RKEY:
@@ -187,6 +196,8 @@ static void llc_in(struct el_link *l, const u8 *buf, size_t len)
 	seen->count++;
 	if (m.response && m.type == SMC_LLC_ADD_LINK)
 		el_serve_answered(l->near ?: l, &m.add_link);
+	if (m.response && m.type == SMC_LLC_ADD_LINK_CONT && l->offered)
+		cont_take(l->offered, &m.add_link_cont);
 	if (!l->mute && !m.response && llc_answer(l, &m))
 		el_llc(l, &m);
 }

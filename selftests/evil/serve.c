@@ -13,6 +13,7 @@
 
 #define TIMEOUT_MS	15000
 #define LINKS		2	/* per group, unless the case sets another number */
+#define OFF_CONT_LEFT	5	/* ADD LINK CONTINUATION: rtokens not sent before */
 
 static int listener = -1;
 static unsigned int listens_at;
@@ -102,12 +103,16 @@ static int clc_exchange(struct el_link *l, struct el_conn *c, unsigned int nr, b
 	struct evil_msg m;
 	enum evil_end end = el_await_clc(l, c->fd, &m);
 
-	if (end != EVIL_ACCEPT || smc_clc_parse_proposal(m.buf, m.len, &p) || !p.has_v2) {
-		ktap_note("no Proposal of version 2: client %s", evil_end_name(end));
+	if (end != EVIL_ACCEPT || smc_clc_parse_proposal(m.buf, m.len, &p) ||
+	    !(l->v1 ? p.v1_type == SMC_CLC_OFFER_R : p.has_v2)) {
+		ktap_note("no Proposal of version %d: client %s", l->v1 ? 1 : 2,
+			  evil_end_name(end));
 		return -EPROTO;
 	}
-	evil_accept(&m, &c->link->t->local, p.v2.eids[0], false, first);
-	if (first)
+	evil_accept(&m, &c->link->t->local, l->v1 ? NULL : p.v2.eids[0], false, first);
+	if (l->v1)
+		evil_accept_to_v1(&m);
+	else if (first)
 		fce_put(l, &m);
 	el_put_end(c, nr, &m);
 	evil_write(c->fd, m.buf, m.len);
@@ -125,7 +130,7 @@ static int offer_nothing(struct el_env *e, struct el_link *l)
 	struct smc_llc_msg m = {
 		.type = SMC_LLC_ADD_LINK,
 		.version = 2,
-		.add_link = { .has_ext = true },
+		.add_link = { .has_ext = !l->v1 },
 	};
 	const unsigned int *seen = &l->seen[SMC_LLC_ADD_LINK][1].count;
 	unsigned int before = *seen;
@@ -271,13 +276,35 @@ void el_serve_answered(struct el_link *l, const struct smc_llc_add_link *al)
 	el_far_up(l->offered, al);
 }
 
+/* Version 1: send our rtokens on the further link, and take those of the client, in turns. */
+static int rtokens_exchange(struct el_env *e, struct el_link *l, struct el_link *far)
+{
+	const struct el_seen *seen = &l->seen[SMC_LLC_ADD_LINK_CONT][1];
+	struct smc_llc_msg m = { .type = SMC_LLC_ADD_LINK_CONT, .version = 1 };
+	unsigned int before;
+
+	do {
+		before = seen->count;
+		el_cont_fill(far, &m.add_link_cont);
+		if (l->spoil_cont && !l->spoil_cont(&m))
+			return -ECANCELED;
+		if (el_llc(l, &m) || !await_count(e, l, &seen->count, before))
+			return -ETIMEDOUT;
+	} while (seen->raw[OFF_CONT_LEFT] > SMC_LLC_CONT_PAIRS ||
+		 m.add_link_cont.left > SMC_LLC_CONT_PAIRS);
+	return 0;
+}
+
 /**
  * el_serve_offer() - send ADD LINK over the first link and wait for the answer
  * @e: case
  * @l: group
  * @far: our end of the further link, with its number set
  *
- * Return: 0, -ECONNREFUSED: rejected, see @l->refused; -ETIMEDOUT: no answer.
+ * In version 1 the rtokens follow, which version 2 has in these messages.
+ *
+ * Return: 0, -ECONNREFUSED: rejected, see @l->refused; -ETIMEDOUT: no answer; -ECANCELED:
+ * @l->spoil_cont has stopped the exchange of rtokens.
  */
 int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far)
 {
@@ -290,12 +317,15 @@ int el_serve_offer(struct el_env *e, struct el_link *l, struct el_link *far)
 	};
 
 	l->offered = far;
+	far->keys_sent = false;
 	el_far_describe(l, far, &m.add_link);
 	if (l->spoil_add)
 		l->spoil_add(&m);
 	if (el_llc(l, &m) || !await_count(e, l, seen, before))
 		return -ETIMEDOUT;
-	return l->refused ? -ECONNREFUSED : 0;
+	if (l->refused)
+		return -ECONNREFUSED;
+	return l->v1 ? rtokens_exchange(e, l, far) : 0;
 }
 
 /**

@@ -218,6 +218,8 @@ static void group_end(struct el_env *e)
 	}
 	el_order_close(e->witness, e->a->port);
 	el_order_close(e->witness, e->b->port);
+	/* those of other groups: a group exists until then, and a host may have a limited number */
+	el_order_close_failed(e->witness);
 	el_drop(e->a);
 	el_drop(e->b);
 	el_close(e->l);
@@ -304,8 +306,12 @@ static const struct {
 	{ el_many_cases, &el_nr_many_cases, false, NULL },
 	{ el_marked_cases, &el_nr_marked_cases, false, NULL },
 	{ el_served_cases, &el_nr_served_cases, true, NULL },
+	{ el_served_v2_cases, &el_nr_served_v2_cases, true, NULL },
+	{ el_served_cases, &el_nr_served_cases, true, "v1_" },
+	{ el_served_v1_cases, &el_nr_served_v1_cases, true, "v1_" },
 	{ el_ends_served_cases, &el_nr_ends_served_cases, true, NULL },
 	{ el_llc_served_cases, &el_nr_llc_served_cases, true, NULL },
+	{ el_llc_served_cases, &el_nr_llc_served_cases, true, "v1_" },
 	{ el_marked_served_cases, &el_nr_marked_served_cases, true, NULL },
 };
 
