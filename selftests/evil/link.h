@@ -83,6 +83,8 @@ struct el_conn;
  * @offered: as server: further link in the latest ADD LINK; may be NULL
  * @refused: as server: reason of its rejection, or 0
  * @declined: as server: diagnosis of the latest Decline
+ * @client_id: as server: peer ID in the latest Proposal
+ * @client_mac: as server: MAC in the latest Proposal
  * @timeout_ms: as server: limit for answers; 0: the default
  * @at: as server: our address to which the client connects; NULL: that of @t
  * @keys: for a further link: rkeys of the server's RMBs there, by their rkeys on the first one
@@ -127,6 +129,8 @@ struct el_link {
 	struct el_link *offered;
 	u8 refused;
 	u32 declined;
+	u8 client_id[SMC_PEER_ID_LEN];
+	u8 client_mac[SMC_MAC_LEN];
 	unsigned int timeout_ms;
 	const struct tl_addr *at;
 	struct smc_llc_rtoken keys[EL_KEYS];

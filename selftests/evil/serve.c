@@ -109,6 +109,8 @@ static int clc_exchange(struct el_link *l, struct el_conn *c, unsigned int nr, b
 			  evil_end_name(end));
 		return -EPROTO;
 	}
+	memcpy(l->client_id, p.peer_id, SMC_PEER_ID_LEN);
+	memcpy(l->client_mac, p.mac, SMC_MAC_LEN);
 	evil_accept(&m, &c->link->t->local, l->v1 ? NULL : p.v2.eids[0], false, first);
 	if (l->v1)
 		evil_accept_to_v1(&m);
@@ -121,7 +123,12 @@ static int clc_exchange(struct el_link *l, struct el_conn *c, unsigned int nr, b
 		l->declined = d.diag;
 	if (end != EVIL_ACCEPT)
 		return end == EVIL_OPEN ? -ETIMEDOUT : -ECONNREFUSED;
-	return smc_clc_parse_accept(m.buf, m.len, a) ? -EPROTO : 0;
+	if (smc_clc_parse_accept(m.buf, m.len, a))
+		return -EPROTO;
+	if (!memcmp(a->peer_id, p.peer_id, SMC_PEER_ID_LEN))
+		return 0;
+	ktap_note("Proposal and Confirm have different peer IDs");
+	return -EPROTO;
 }
 
 /* Offer the first link's own RNIC, as servers do that have no second one. */

@@ -189,6 +189,35 @@ static bool served_works_native(struct el_env *e)
 	return ok;
 }
 
+/*
+ * RFC 7609 appendix A.2.1: the peer ID has the MAC of an RNIC, here of the first one, and is the
+ * same in all groups, whichever RNIC they use.
+ */
+static bool peer_id(struct el_env *e)
+{
+	struct evil_target same = *e->lonely;
+	struct el_env there = *e;
+	struct el_second s;
+	bool ok;
+
+	same.from = e->lonely->local;
+	there.t = e->lonely;
+	there.other = &same;
+	ok = el_served_begin(&there, &s, 0, false);
+	if (ok && memcmp(e->l->client_id + 2, e->l->client_mac, SMC_MAC_LEN)) {
+		ktap_note("the peer ID lacks the MAC of the first RNIC");
+		ok = false;
+	}
+	if (ok && memcmp(s.l.client_id, e->l->client_id, SMC_PEER_ID_LEN)) {
+		ktap_note("another peer ID over another RNIC");
+		ok = false;
+	}
+	/* else both groups have used the same RNIC */
+	ok = ok && memcmp(s.l.client_mac, e->l->client_mac, SMC_MAC_LEN);
+	el_second_end(&s);
+	return ok;
+}
+
 /* ---- the first contact extension ---- */
 
 /* Links per group, and whether the sender has the tag of a native peer. */
@@ -980,6 +1009,7 @@ static bool answers_unasked(struct el_env *e)
 const struct el_case el_served_cases[] = {
 	{ "served_works",	served_works,		EL_UNHARMED,	"first_contact", 1, { 0 } },
 	{ "served_works_marked", served_works_native,	EL_UNHARMED,	"link_add", 2, { 0 } },
+	{ "served_peer_id",	peer_id,		EL_UNHARMED,	"first_contact", 1, { 0 } },
 	{ "served_number_in_use", number_in_use,	EL_UNHARMED,	"link_reject", 1, { 0 } },
 	{ "served_bad_offers",	bad_offers,		EL_UNHARMED,	"link_reject", 3, { 0 } },
 	{ "served_parallel",	parallel_refused,	EL_UNHARMED,	"link_reject", 1, { 0 } },
