@@ -772,6 +772,25 @@ static void llc_lost_foreign(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* ... and 40 s later, not before: a foreign server has detected the loss by then (decision 0012) */
+static void llc_lost_foreign_late(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1 & ~SMC_CAP_DELETE_LOST);
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
+	llc_pair_expect_one_left(test, &p);
+	msleep(39 * MSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
+	msleep(2 * MSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 1);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_EXPECT_EQ(test, llc_pair_llc(&p)->delete.requests[p.second->slot], 0);
+	llc_pair_end(&p);
+}
+
 /* The server deletes the link, and its end may go first: the response comes first, no failure. */
 static void llc_deleted_client(struct kunit *test)
 {
@@ -1321,6 +1340,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_lost_server),
 	KUNIT_CASE(llc_lost_client),
 	KUNIT_CASE(llc_lost_foreign),
+	KUNIT_CASE_SLOW(llc_lost_foreign_late),
 	KUNIT_CASE(llc_lost_turn),
 	KUNIT_CASE(llc_add_fails),
 	KUNIT_CASE_SLOW(llc_add_unanswered),
