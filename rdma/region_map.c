@@ -36,6 +36,7 @@
  * @users: mappings (links) that share it; under pool->mutex
  * @sgt: pages and their DMA addresses
  * @dir: DMA direction
+ * @base: DMA address of a send region that is contiguous for the device; 0: it is not
  * @addr: DMA address of each page; absent if the device needs no cache maintenance
  *
  * All links over a device share one DMA mapping: with two, a bounce buffer of each would hold
@@ -46,6 +47,7 @@ struct smc_mapping_dma {
 	unsigned int users;
 	struct sg_table sgt;
 	enum dma_data_direction dir;
+	dma_addr_t base;
 	dma_addr_t addr[];
 };
 
@@ -102,6 +104,26 @@ static struct smc_mapping *mapping_get(const struct smc_region *region, u32 slot
 					 lockdep_is_held(&region->pool->mutex));
 }
 
+/*
+ * Return the DMA address of a send region if all of it is contiguous for the device, else 0. Our
+ * device then reads it with the local key of the protection domain: nothing is looked up per page.
+ */
+static dma_addr_t mapping_dma_base(const struct smc_region *region, const struct smc_mapping_dma *d)
+{
+	dma_addr_t base = sg_dma_address(d->sgt.sgl), next = base;
+	struct scatterlist *sg;
+	u32 i;
+
+	if (region->kind != SMC_REGION_SND)
+		return 0;
+	for_each_sgtable_dma_sg(&d->sgt, sg, i) {
+		if (sg_dma_address(sg) != next)
+			return 0;
+		next += sg_dma_len(sg);
+	}
+	return base;
+}
+
 static int mapping_dma_map(const struct smc_region *region, struct smc_mapping_dma *d)
 {
 	struct sg_dma_page_iter iter;
@@ -122,6 +144,7 @@ static int mapping_dma_map(const struct smc_region *region, struct smc_mapping_d
 		sg_free_table(&d->sgt);
 		return rc;
 	}
+	d->base = mapping_dma_base(region, d);
 	if (ib_uses_virt_dma(d->ibdev))
 		return 0;
 	i = 0;
@@ -574,8 +597,8 @@ void smc_elem_prepare_sge(const struct smc_elem *elem, u32 slot, u32 off, u32 le
 	rcu_read_lock();
 	m = rcu_dereference(elem->region->maps[slot].mapping);
 	if (m) {
-		sge->addr = m->mr->iova + pos;
-		sge->lkey = m->mr->lkey;
+		sge->addr = (m->dma->base ?: m->mr->iova) + pos;
+		sge->lkey = m->dma->base ? m->qp->pd->local_dma_lkey : m->mr->lkey;
 		if (!ib_uses_virt_dma(m->dma->ibdev))
 			mapping_dma_sync(m->dma, pos, len, true);
 	}
