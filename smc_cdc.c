@@ -23,8 +23,8 @@
  * its link without a validation; then smc_cdc_has_gap() looks for missing sequence numbers.
  *
  * Two native peers use reserved bytes of the message: the validation lists the previous links of
- * the sender, and an orderly move asks for, and gets, an acknowledgment of the last message
- * (decision 0014).
+ * the sender; an orderly move asks for, and gets, an acknowledgment of the last message (decision
+ * 0014), and so does a sender whose ring is guarded after a failover (decision 0012).
  *
  * Locks: all functions but smc_cdc_read_token() need conn->lock. Context: softirq or process;
  * nothing sleeps.
@@ -182,8 +182,11 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 	return bits;
 }
 
-/* Apply request and acknowledgment of an orderly move; from other peers these bytes are ignored. */
-static unsigned int cdc_apply_orderly_move(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+/*
+ * Apply request and acknowledgment of the progress, for an orderly move or to end the guard of the
+ * send ring; from other peers these bytes are ignored.
+ */
+static unsigned int cdc_apply_ack(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 {
 	unsigned int bits = 0;
 
@@ -193,8 +196,13 @@ static unsigned int cdc_apply_orderly_move(struct smc_conn *conn, const struct s
 		conn->rx.answer_due = true;
 		bits |= SMC_CDC_ACK_REQUEST;
 	}
-	if (msg->ext & SMC_CDC_EXT_ACK && msg->ack_seq == conn->tx.seq)
+	if (!(msg->ext & SMC_CDC_EXT_ACK))
+		return bits;
+	if (msg->ack_seq == conn->tx.seq)
 		bits |= SMC_CDC_ACKED;
+	if (smc_failover_ack_follows(msg->ack_seq, conn->tx.move.left_seq, conn->tx.seq) &&
+	    smc_ring_tx_end_guard(&conn->tx.ring))
+		bits |= SMC_CDC_WINDOW;
 	return bits;
 }
 
@@ -228,7 +236,7 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 	rx->seen = true;
 	rx->seq = msg.seq;
 	bits = cdc_apply_consumer(conn, &msg) | cdc_apply_producer(conn, &msg) |
-	       cdc_apply_orderly_move(conn, &msg);
+	       cdc_apply_ack(conn, &msg);
 	fresh = msg.state & ~rx->peer_state;
 	rx->peer_state |= msg.state;
 	if (fresh & SMC_CDC_S_DONE)
@@ -286,7 +294,7 @@ static u8 cdc_state_flags(const struct smc_conn_tx *tx)
  *
  * Takes the next sequence number and includes everything that is due: both cursors, the flags B,
  * P, U and R, the state bits, which stay set in every later message, and towards a native peer
- * request and acknowledgment of an orderly move. The caller posts the message; if that fails the
+ * request and acknowledgment of the progress. The caller posts the message; if that fails the
  * link is broken, and a failover repeats all of it.
  *
  * Context: Caller holds conn->lock.
@@ -316,7 +324,7 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 	tx->state_due &= ~msg.state;
 	smc_ring_rx_note_announced(&conn->rx.ring);
 	tx->cons_due = false;
-	if (tx->move.state == SMC_MOVE_ASK)
+	if (tx->move.state == SMC_MOVE_ASK || tx->ring.guarded)
 		msg.ext |= SMC_CDC_EXT_ACK_REQ;
 	if (conn->rx.answer_due) {
 		msg.ext |= SMC_CDC_EXT_ACK;

@@ -12,7 +12,7 @@ struct smc_conn;
 
 /* Results of smc_cdc_apply(), bits */
 #define SMC_CDC_DATA		0x01	/* new bytes in our RMBE */
-#define SMC_CDC_WINDOW		0x02	/* the peer has read: its window opened */
+#define SMC_CDC_WINDOW		0x02	/* the window opened, or the guard has ended */
 #define SMC_CDC_PEER_DONE	0x04	/* D newly set */
 #define SMC_CDC_PEER_CLOSED	0x08	/* C newly set */
 #define SMC_CDC_PEER_ABORT	0x10	/* A newly set */
@@ -20,7 +20,7 @@ struct smc_conn;
 #define SMC_CDC_URGENT_BYTE	0x200	/* the last byte in our RMBE is the urgent one */
 #define SMC_CDC_WANT_UPDATE	0x40	/* R, or B while a consumer update is pending */
 #define SMC_CDC_VALIDATE	0x80	/* failover validation message */
-#define SMC_CDC_ACK_REQUEST	0x400	/* the peer requests an acknowledgment: orderly move */
+#define SMC_CDC_ACK_REQUEST	0x400	/* the peer requests an acknowledgment */
 #define SMC_CDC_ACKED		0x800	/* the peer has applied our last message */
 #define SMC_CDC_BAD		0x100	/* impossible cursor or sequence number: abort */
 

@@ -96,7 +96,8 @@ static void conn_rewind_tx(struct smc_conn *conn)
 			    tx->seq_done || tx->ring.sent_max;
 	/* else all is written or discarded, and the peer's RMBE may belong to another connection */
 	if (smc_conn_state_may_cdc(conn->state)) {
-		smc_ring_tx_rewind(&tx->ring);
+		smc_ring_tx_rewind(&tx->ring, smc_peer_can(&conn->lgr->peer, SMC_CAP_ORDERLY_MOVE));
+		tx->move.left_seq = tx->seq;
 		smc_urgent_tx_rewind(&tx->urg, tx->ring.sent);
 		/* bytes that the peer has read are complete, and no completion follows */
 		smc_zerocopy_settle_later_locked(conn);

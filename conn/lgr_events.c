@@ -31,6 +31,9 @@ static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int go
 	smc_stats_inc(conn->net, SMC_STAT_RX_VALIDATION);
 	if (!(got & SMC_CDC_BAD)) {
 		smc_conn_timer_probe_allowed(conn);
+		/* an acknowledgment may be lost with the peer's previous link: request it again */
+		if (conn->tx.ring.guarded && smc_conn_state_may_cdc(conn->state))
+			conn->tx.cons_due = true;
 		smc_tx_push_locked(conn, false);
 		return 0;
 	}
@@ -41,8 +44,9 @@ static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int go
 }
 
 /*
- * Acknowledge the peer's last message before its orderly move. If both sides wait for each other's
- * acknowledgment, the client gives up its own move; a later walk may try again.
+ * Acknowledge the peer's messages, before its orderly move or after its failover. If both sides may
+ * wait for each other's acknowledgment, the client gives up its own move; a later walk may try
+ * again.
  */
 static void conn_answer_move(struct smc_conn *conn)
 {

@@ -209,6 +209,9 @@ int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor 
 	if (rc != SMC_CURSOR_NEWER)
 		return rc;
 	tx->peer_consumed = pos;
+	/* these bytes were new on the present link: the peer has followed to it */
+	if (tx->guarded && pos > tx->repeat_end)
+		tx->guarded = false;
 	if (pos > tx->sent) {
 		/* Rewound, but the peer had received and consumed these bytes. */
 		tx->sent = pos;
@@ -219,21 +222,62 @@ int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor 
 	return rc;
 }
 
+/*
+ * Check whether WRITEs of the link that is left may arrive late where newer bytes are. In the order
+ * of one link that cannot be: the peer learns of bytes only after they were written. But it may
+ * know repeated bytes from an earlier link, and make their place free while they are in flight
+ * again. If it has consumed bytes that were new on this link, the repeated ones before them have
+ * arrived.
+ */
+static bool ring_tx_has_late_repeats(const struct smc_ring_tx *tx)
+{
+	return tx->completed != tx->posted && tx->completed < tx->repeat_end &&
+	       tx->peer_consumed <= tx->repeat_end;
+}
+
 /**
  * smc_ring_tx_rewind() - Prepare retransmission after a move to another link
  * @tx: send side
+ * @fences: the peer fences the links that were left before it handles a message over the next one,
+ *	and acknowledges that message
  *
  * Bytes that were posted but not acknowledged are written again (RFC 7609 section 4.6.2), except
  * those that the peer has consumed. The caller has brought the queue pair of the previous link to
  * ERR; completions of it belong to the old epoch.
+ *
+ * WRITEs in flight may still be executed late, until the peer has fenced its end. If that could
+ * harm newer bytes, the ring is guarded from now on: nothing is written into their place until the
+ * peer is known to have handled a message over the new link. That is shown by its consumer cursor,
+ * or by an acknowledgment, see smc_ring_tx_end_guard(). Without @fences nothing would ever show it.
  */
-void smc_ring_tx_rewind(struct smc_ring_tx *tx)
+void smc_ring_tx_rewind(struct smc_ring_tx *tx, bool fences)
 {
+	if (fences && !tx->guarded && ring_tx_has_late_repeats(tx)) {
+		tx->guard = tx->completed;
+		tx->guarded = true;
+	}
+	tx->repeat_end = tx->sent_max;
 	tx->sent = smc_ring_max(tx->completed, tx->peer_consumed);
 	tx->posted = tx->sent;
 	tx->completed = tx->sent;
 	tx->epoch++;
 	tx->request_update = true;
+}
+
+/**
+ * smc_ring_tx_end_guard() - The peer has acknowledged a message over the present link
+ * @tx: send side
+ *
+ * It has fenced all links that were left.
+ *
+ * Return: true if the ring was guarded: the window may have opened.
+ */
+bool smc_ring_tx_end_guard(struct smc_ring_tx *tx)
+{
+	bool guarded = tx->guarded;
+
+	tx->guarded = false;
+	return guarded;
 }
 
 /**

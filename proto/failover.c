@@ -334,6 +334,21 @@ bool smc_failover_seq_due(u16 seq, u16 done)
 }
 
 /**
+ * smc_failover_ack_follows() - Check whether the peer has handled a message over the present link
+ * @ack: number of the last message that the peer has handled, as it says
+ * @left: number of the last message before the move to the present link
+ * @last: number of the last message
+ *
+ * Any @ack is safe: one that is beyond @last is not accepted.
+ *
+ * Return: true if @ack is after @left and not after @last.
+ */
+bool smc_failover_ack_follows(u16 ack, u16 left, u16 last)
+{
+	return (u16)(last - ack) < (u16)(last - left);
+}
+
+/**
  * smc_failover_verdict_str() - Return the name of a verdict, for logs and tests
  * @verdict: outcome of a message
  *

@@ -34,6 +34,8 @@ static void check_invariants(const struct conn *c)
 	FUZZ_ASSERT(c->tx.prepared - c->tx.completed <= c->tx.size);
 	FUZZ_ASSERT(c->tx.peer_consumed <= c->tx.sent);
 	FUZZ_ASSERT(c->tx.sent_max - c->tx.peer_consumed <= c->tx.peer_size);
+	FUZZ_ASSERT(!c->tx.guarded || c->tx.sent <= c->tx.guard + c->tx.peer_size ||
+		    c->tx.sent == c->tx.peer_consumed);
 	FUZZ_ASSERT(c->rx.announced <= c->rx.consumed && c->rx.consumed <= c->rx.produced);
 	FUZZ_ASSERT(c->rx.produced - c->rx.announced <= c->rx.size);
 	FUZZ_ASSERT(c->state < SMC_CONN_STATES);
@@ -178,7 +180,7 @@ static void conn_local_step(struct conn *c, u32 op, u32 arg)
 		smc_ring_tx_complete(&c->tx, c->tx.epoch - (arg & 1), c->tx.completed + arg);
 		break;
 	case 4:
-		smc_ring_tx_rewind(&c->tx);
+		smc_ring_tx_rewind(&c->tx, arg & 1);
 		smc_ring_rx_force_update(&c->rx);
 		break;
 	default:
@@ -204,6 +206,7 @@ int fuzz_one_input(const u8 *data, size_t size)
 	c.tx.posted = base;
 	c.tx.completed = base;
 	c.tx.peer_consumed = base;
+	c.tx.repeat_end = base;
 	c.rx.produced = base;
 	c.rx.consumed = base;
 	c.rx.announced = base;

@@ -367,6 +367,125 @@ static void conn_abort_rewound(struct kunit *test)
 	conn_env_end(&e);
 }
 
+static void conn_complete_sends(const struct smc_link *link)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+
+	fake_ib_complete(qp, qp->nsends, IB_WC_SUCCESS);
+}
+
+/* Queue @len bytes and post what may go. */
+static void conn_env_send(struct conn_env *e, u32 len)
+{
+	spin_lock_bh(&e->conn->lock);
+	smc_ring_tx_prepare(&e->conn->tx.ring, len);
+	smc_tx_push_locked(e->conn, false);
+	spin_unlock_bh(&e->conn->lock);
+}
+
+/*
+ * Two failovers: WRITEs over the link in between repeated 1000 bytes that the peer has, are in
+ * flight, and may arrive late.
+ */
+static void conn_env_repeat_bytes(struct kunit *test, struct conn_env *e, u16 caps)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .cons.off = 1000 };
+	struct smc_link *third;
+
+	conn_env_begin(test, e);
+	e->lgr->peer.caps = caps;
+	e->conn->tx.ring.reserve = 0;
+	conn_env_add_links(test, e, 1);
+	third = smc_lgr_get_link(e->lgr, 2);
+	KUNIT_ASSERT_NOT_NULL(test, third);
+	conn_env_send(e, 1000);
+	smc_lgr_del_link(e->second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_FALSE(test, e->conn->tx.ring.guarded);
+	KUNIT_EXPECT_EQ(test, e->conn->tx.ring.sent, 1000);
+	KUNIT_EXPECT_EQ(test, e->conn->tx.ring.completed, 0);
+	conn_env_receive_msg(e, third, &msg);
+	KUNIT_EXPECT_EQ(test, e->conn->tx.ring.peer_consumed, 1000);
+	/* the link that is left */
+	smc_link_put(e->second);
+	e->second = e->conn->link;
+	smc_link_get(e->second);
+	smc_lgr_del_link(e->second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_PTR_NE(test, e->conn->link, e->second);
+	KUNIT_EXPECT_EQ(test, e->conn->tx.ring.sent, 1000);
+	smc_link_put(third);
+}
+
+/*
+ * Late WRITEs can do harm from position 0 on. New bytes wait until the peer has acknowledged a
+ * message over the new link; its older acknowledgments, and those of messages not sent, do not
+ * count. It is asked again when it has moved: its answer may be lost.
+ */
+static void conn_guarded(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 2, .cons.off = 1000, .ext = SMC_CDC_EXT_ACK };
+	struct smc_ring_tx *ring;
+	struct conn_env e;
+	u32 sends;
+	u8 buf[SMC_CDC_LEN];
+
+	conn_env_repeat_bytes(test, &e, SMC_CAP_MOVE_HISTORY | SMC_CAP_ORDERLY_MOVE);
+	ring = &e.conn->tx.ring;
+	KUNIT_EXPECT_TRUE(test, ring->guarded);
+	KUNIT_EXPECT_EQ(test, ring->guard, 0);
+	KUNIT_EXPECT_EQ(test, smc_ring_tx_window(ring), SIZE - 1000);
+	/* the validation, and a message that asks: nothing waits for the application */
+	KUNIT_EXPECT_GE(test, link_count_sends(e.conn->link), 2);
+	conn_complete_sends(e.conn->link);
+	while (ring->sent != SIZE && smc_ring_tx_free_bytes(ring)) {
+		conn_env_send(&e, smc_ring_tx_free_bytes(ring));
+		conn_complete_sends(e.conn->link);
+	}
+	conn_env_send(&e, smc_ring_tx_free_bytes(ring));
+	KUNIT_EXPECT_EQ(test, ring->sent, SIZE);
+	KUNIT_EXPECT_GE(test, smc_ring_tx_unsent(ring), 1000);
+
+	msg.ack_seq = e.conn->tx.move.left_seq;
+	conn_env_receive_msg(&e, e.conn->link, &msg);
+	KUNIT_EXPECT_TRUE(test, ring->guarded);
+	msg.seq++;
+	msg.ack_seq = e.conn->tx.seq + 1;
+	conn_env_receive_msg(&e, e.conn->link, &msg);
+	KUNIT_EXPECT_TRUE(test, ring->guarded);
+	KUNIT_EXPECT_EQ(test, ring->sent, SIZE);
+
+	sends = link_count_sends(e.conn->link);
+	conn_env_receive_msg(&e, e.conn->link,
+			     &(struct smc_cdc_msg){ .flags = SMC_CDC_F_FAILOVER });
+	KUNIT_EXPECT_EQ(test, link_count_sends(e.conn->link), sends + 1);
+	spin_lock_bh(&e.conn->lock);
+	smc_cdc_build(e.conn, buf);
+	spin_unlock_bh(&e.conn->lock);
+	KUNIT_EXPECT_EQ(test, buf[28] & SMC_CDC_EXT_ACK_REQ, SMC_CDC_EXT_ACK_REQ);
+
+	msg.seq++;
+	msg.ack_seq = e.conn->tx.move.left_seq + 1;
+	conn_env_receive_msg(&e, e.conn->link, &msg);
+	KUNIT_EXPECT_FALSE(test, ring->guarded);
+	conn_complete_sends(e.conn->link);
+	KUNIT_EXPECT_EQ(test, ring->sent, SIZE + 1000);
+	spin_lock_bh(&e.conn->lock);
+	smc_cdc_build(e.conn, buf);
+	spin_unlock_bh(&e.conn->lock);
+	KUNIT_EXPECT_EQ(test, buf[28], 0);
+	conn_env_end(&e);
+}
+
+/* A foreign peer fences nothing and acknowledges nothing. */
+static void conn_guard_foreign(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_repeat_bytes(test, &e, 0);
+	KUNIT_EXPECT_FALSE(test, e.conn->tx.ring.guarded);
+	KUNIT_EXPECT_EQ(test, smc_ring_tx_window(&e.conn->tx.ring), SIZE);
+	conn_env_end(&e);
+}
+
 /* Return whether D has been applied. */
 static bool conn_peer_is_done(struct smc_conn *conn)
 {
@@ -727,13 +846,6 @@ static void conn_env_end_owned(struct conn_env *e)
 	conn_env_end(e);
 }
 
-static void conn_complete_sends(const struct smc_link *link)
-{
-	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
-
-	fake_ib_complete(qp, qp->nsends, IB_WC_SUCCESS);
-}
-
 /* RFC 7609 section 4.8.2: the clcsock is reset when the peer's RNIC has our A. */
 static void conn_reset_behind_abort(struct kunit *test)
 {
@@ -925,6 +1037,8 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_peer_end_by_other_link),
 	KUNIT_CASE(conn_peer_end_after_group),
 	KUNIT_CASE(conn_abort_rewound),
+	KUNIT_CASE(conn_guarded),
+	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_reserve_lasts),
 	KUNIT_CASE_SLOW(conn_balance),
 	KUNIT_CASE(conn_reset_behind_abort),

@@ -348,7 +348,7 @@ static void completions(void)
 	CHECK(!smc_ring_tx_complete(&tx, 0, 2001));	/* never posted */
 	CHECK(smc_ring_tx_complete(&tx, 0, 1000));
 	CHECK(!smc_ring_tx_complete(&tx, 0, 1000));
-	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_rewind(&tx, true);
 	CHECK_EQ(tx.epoch, 1);
 	CHECK_EQ(tx.sent, 1000);
 	CHECK_EQ(tx.sent_max, 2000);
@@ -373,7 +373,7 @@ static void confirmed_before_rewritten(void)
 	smc_ring_tx_prepare(&tx, K16);
 	smc_ring_tx_note_posted(&tx, K16);
 	smc_ring_tx_complete(&tx, 0, 100);
-	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_rewind(&tx, true);
 	CHECK_EQ(tx.sent, 100);
 	/* nothing in flight, everything confirmed: no completion follows, the space is free */
 	c = cursor_at(K16, K16);
@@ -386,7 +386,7 @@ static void confirmed_before_rewritten(void)
 	smc_ring_tx_init(&tx, K16, K16, 0);
 	smc_ring_tx_prepare(&tx, K16);
 	smc_ring_tx_note_posted(&tx, K16);
-	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_rewind(&tx, true);
 	smc_ring_tx_note_posted(&tx, 300);
 	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
 	CHECK_EQ(smc_ring_tx_free_bytes(&tx), 0);
@@ -400,7 +400,7 @@ static void confirmed_before_rewritten(void)
 	c = cursor_at(700, K16);
 	smc_ring_tx_take_cursor(&tx, &c);
 	smc_ring_tx_complete(&tx, 0, 400);
-	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_rewind(&tx, true);
 	CHECK_EQ(tx.sent, 700);
 }
 
@@ -415,7 +415,7 @@ static void confirmed_after_purge(void)
 	smc_ring_tx_prepare(&tx, 1000);
 	smc_ring_tx_note_posted(&tx, 1000);
 	smc_ring_tx_complete(&tx, 0, 100);
-	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_rewind(&tx, true);
 	smc_ring_tx_purge(&tx);
 	CHECK_EQ(smc_ring_tx_unsent(&tx), 0);
 	CHECK_EQ(tx.prepared, 100);
@@ -427,6 +427,130 @@ static void confirmed_after_purge(void)
 	CHECK(!smc_ring_tx_blocked(&tx));
 	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16);
 	CHECK(smc_ring_tx_drained(&tx));
+}
+
+/* Two failovers: the WRITEs over the link in between repeat bytes that the peer has. */
+static void guard_begin(struct smc_ring_tx *tx, bool fences)
+{
+	struct smc_cdc_cursor c = cursor_at(1000, K16);
+
+	smc_ring_tx_init(tx, 2 * K16, K16, 0);
+	smc_ring_tx_prepare(tx, 2 * K16);
+	smc_ring_tx_note_posted(tx, 1000);
+	smc_ring_tx_rewind(tx, fences);
+	/* in the order of one link no late WRITE does harm */
+	CHECK(!tx->guarded);
+	smc_ring_tx_note_posted(tx, 1000);
+	smc_ring_tx_complete(tx, 1, 300);
+	CHECK_EQ(smc_ring_tx_take_cursor(tx, &c), SMC_CURSOR_NEWER);
+	smc_ring_tx_rewind(tx, fences);
+	CHECK_EQ(tx->sent, 1000);
+}
+
+/* Late WRITEs may hit the peer's RMBE from 300 on: nothing is written from 300 + K16 on. */
+static void guarded_window(void)
+{
+	struct smc_ring_piece piece[SMC_PLAN_PIECES];
+	struct smc_ring_tx tx;
+
+	guard_begin(&tx, true);
+	CHECK(tx.guarded);
+	CHECK_EQ(tx.guard, 300);
+	CHECK_EQ(smc_ring_tx_window(&tx), K16 - 700);
+	CHECK_EQ(smc_ring_tx_note_posted(&tx, K16 - 699), -EINVAL);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 2);
+	CHECK_EQ(piece[0].len + piece[1].len, K16 - 700);
+	CHECK_EQ(smc_ring_tx_note_posted(&tx, K16 - 700), 0);
+	CHECK_EQ(smc_ring_tx_window(&tx), 0);
+	/* R is set, but the guard holds for the reserve, too */
+	CHECK(tx.request_update);
+	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
+	CHECK(smc_ring_tx_blocked(&tx));
+	CHECK(smc_ring_tx_end_guard(&tx));
+	CHECK(!smc_ring_tx_end_guard(&tx));
+	CHECK_EQ(smc_ring_tx_window(&tx), 700);
+
+	/* a peer that does not fence would never end the guard */
+	guard_begin(&tx, false);
+	CHECK(!tx.guarded);
+	CHECK_EQ(smc_ring_tx_window(&tx), K16);
+}
+
+/* Another failover keeps the first guard; the cursor ends it beyond the bytes sent before. */
+static void guard_ends_by_cursor(void)
+{
+	struct smc_cdc_cursor c;
+	struct smc_ring_tx tx;
+
+	guard_begin(&tx, true);
+	smc_ring_tx_note_posted(&tx, 500);
+	smc_ring_tx_rewind(&tx, true);
+	CHECK(tx.guarded);
+	CHECK_EQ(tx.guard, 300);
+	smc_ring_tx_note_posted(&tx, 600);
+	c = cursor_at(1500, K16);
+	smc_ring_tx_take_cursor(&tx, &c);
+	CHECK(tx.guarded);
+	c = cursor_at(1501, K16);
+	smc_ring_tx_take_cursor(&tx, &c);
+	CHECK(!tx.guarded);
+	CHECK_EQ(smc_ring_tx_window(&tx), K16 - 99);
+}
+
+/* No guard where nothing can be late, or nothing that is late does harm. */
+static void guard_not_needed(void)
+{
+	struct smc_cdc_cursor c = cursor_at(1001, K16);
+	struct smc_ring_tx tx;
+
+	/* all repeated bytes are completed */
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 3000);
+	smc_ring_tx_note_posted(&tx, 1000);
+	smc_ring_tx_rewind(&tx, true);
+	smc_ring_tx_note_posted(&tx, 2000);
+	smc_ring_tx_complete(&tx, 1, 1000);
+	smc_ring_tx_rewind(&tx, true);
+	CHECK(!tx.guarded);
+	/* nothing is in flight */
+	smc_ring_tx_rewind(&tx, true);
+	CHECK(!tx.guarded);
+
+	/* the peer has consumed a byte behind them */
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 3000);
+	smc_ring_tx_note_posted(&tx, 1000);
+	smc_ring_tx_rewind(&tx, true);
+	smc_ring_tx_note_posted(&tx, 2000);
+	smc_ring_tx_take_cursor(&tx, &c);
+	smc_ring_tx_rewind(&tx, true);
+	CHECK(!tx.guarded);
+}
+
+/* What the peer has consumed over the left link may be beyond the guard: no room, nothing wraps. */
+static void guard_overtaken(void)
+{
+	struct smc_cdc_cursor c = cursor_at(1000, K16);
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, 2 * K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 2 * K16);
+	smc_ring_tx_note_posted(&tx, 1000);
+	smc_ring_tx_rewind(&tx, true);
+	smc_ring_tx_note_posted(&tx, 1000);
+	smc_ring_tx_take_cursor(&tx, &c);
+	smc_ring_tx_note_posted(&tx, K16);
+	smc_ring_tx_rewind(&tx, true);
+	CHECK(tx.guarded);
+	CHECK_EQ(tx.guard, 0);
+	CHECK_EQ(tx.sent, 1000);
+	c = cursor_at(1000 + K16, K16);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(tx.sent, 1000 + K16);
+	CHECK(tx.guarded);
+	CHECK_EQ(smc_ring_tx_window(&tx), 0);
+	smc_ring_tx_end_guard(&tx);
+	CHECK_EQ(smc_ring_tx_window(&tx), K16);
 }
 
 /* While the window is closed, a link change opens the reserve byte by byte. */
@@ -443,7 +567,7 @@ static void reserve(void)
 	smc_ring_tx_note_posted(&tx, piece[0].len);
 	smc_ring_tx_complete(&tx, 0, tx.sent);
 	CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 0);
-	smc_ring_tx_rewind(&tx);
+	smc_ring_tx_rewind(&tx, true);
 	for (i = 0; i < 14; i++) {
 		CHECK_EQ(smc_ring_tx_plan(&tx, SMC_PLAN_NO_STOP, ALL, piece), 1);
 		CHECK_EQ(piece[0].len, 1);
@@ -755,6 +879,10 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(completions),
 	UNIT_CASE(confirmed_before_rewritten),
 	UNIT_CASE(confirmed_after_purge),
+	UNIT_CASE(guarded_window),
+	UNIT_CASE(guard_ends_by_cursor),
+	UNIT_CASE(guard_not_needed),
+	UNIT_CASE(guard_overtaken),
 	UNIT_CASE(reserve),
 	UNIT_CASE(urgent_stop),
 	UNIT_CASE(urgent_company),

@@ -667,6 +667,26 @@ static void one_way_for_long(void)
 	CHECK(smc_failover_seq_due(0x1fff, 0xffff));
 }
 
+/* The number of an acknowledgment comes from the wire: any value, also around the wrap. */
+static void acked_over_link(void)
+{
+	u16 left = 0xfff0;
+	u32 last, ack;
+
+	for (last = 0; last < 40; last++) {
+		for (ack = 0; ack < 0x10000; ack++) {
+			bool after = (u16)(ack - left) >= 1 && (u16)(ack - left) <= last;
+
+			if (smc_failover_ack_follows((u16)ack, left, (u16)(left + last)) != after)
+				FAIL("left %u last %u ack %u", left, last, ack);
+		}
+	}
+	/* more messages than half the numbers */
+	CHECK(smc_failover_ack_follows(2, 1, 0xf000));
+	CHECK(!smc_failover_ack_follows(1, 1, 0xf000));
+	CHECK(!smc_failover_ack_follows(0xf001, 1, 0xf000));
+}
+
 static void names(void)
 {
 	CHECK(!strcmp(smc_failover_verdict_str(SMC_FAILOVER_TAKE), "take"));
@@ -690,6 +710,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(too_many),
 	UNIT_CASE(invalid_input),
 	UNIT_CASE(one_way_for_long),
+	UNIT_CASE(acked_over_link),
 	UNIT_CASE(names),
 };
 

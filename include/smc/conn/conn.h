@@ -61,6 +61,7 @@ struct smc_conn_events {
  * @validate: the link has changed: a failover validation goes before anything else
  * @prev: number of the previous link, for a native peer
  * @count: how often the link has changed, modulo 256
+ * @left_seq: sequence number of the last message before the last failover
  * @resuming: nothing was written since the last failover
  * @orderly: the last change was an orderly move
  * @past: numbers of the links before @prev, the latest first, for a native peer
@@ -74,6 +75,7 @@ struct smc_conn_tx_move {
 	bool validate;
 	u8 prev;
 	u8 count;
+	u16 left_seq;
 	bool resuming;
 	bool orderly;
 	u8 past[SMC_CDC_OLDER_LINKS];

@@ -8,6 +8,7 @@
  *
  *   send ring     completed <= sent <= prepared <= completed + size
  *   peer's ring   peer_consumed <= sent_max <= peer_consumed + peer_size
+ *                 while guarded  sent <= guard + peer_size, beyond it only as far as peer_consumed
  *   receive ring  consumed <= produced <= announced + size, announced <= consumed
  *                 while bytes are lent  announced <= lent_start < lent_end <= consumed
  *
@@ -69,6 +70,10 @@ struct smc_ring_piece {
  * @completed: all bytes before it are acknowledged by the peer's RNIC; their space in the send ring
  *	is free
  * @peer_consumed: position that the peer's application has read up to, from its CDC messages
+ * @repeat_end: @sent_max when the link changed last: bytes before it may be WRITEs repeated over
+ *	the present link
+ * @guard: valid if @guarded: a WRITE over a link that was left may still hit the peer's RMBE from
+ *	this position on
  * @epoch: number of rewinds; completions of older epochs are ignored
  * @size: bytes of the send ring, a power of two
  * @peer_size: bytes of the peer's RMBE
@@ -76,6 +81,8 @@ struct smc_ring_piece {
  *	a consumer cursor update that was lost with a link
  * @request_update: the link changed and no CDC message has arrived over the new one: every CDC
  *	message has flag R (update requested), and the reserve may be used
+ * @guarded: the peer may not have fenced the links that were left, see smc_ring_tx_rewind():
+ *	nothing is written from @guard + @peer_size on
  */
 struct smc_ring_tx {
 	u64 prepared;
@@ -84,11 +91,14 @@ struct smc_ring_tx {
 	u64 posted;
 	u64 completed;
 	u64 peer_consumed;
+	u64 repeat_end;
+	u64 guard;
 	u32 epoch;
 	u32 size;
 	u32 peer_size;
 	u32 reserve;
 	bool request_update;
+	bool guarded;
 };
 
 /**
@@ -133,7 +143,8 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 			      struct smc_ring_piece out[SMC_PLAN_PIECES]);
 bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos);
 int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire);
-void smc_ring_tx_rewind(struct smc_ring_tx *tx);
+void smc_ring_tx_rewind(struct smc_ring_tx *tx, bool fences);
+bool smc_ring_tx_end_guard(struct smc_ring_tx *tx);
 
 int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size);
 int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len);
@@ -247,10 +258,17 @@ static inline u32 smc_ring_tx_unsent(const struct smc_ring_tx *tx)
 	return (u32)(tx->prepared - tx->sent);
 }
 
-/* Free bytes in the peer's RMBE, reserve included. */
+/* Bytes of the peer's RMBE that may be written now, reserve included. */
 static inline u32 smc_ring_tx_peer_room(const struct smc_ring_tx *tx)
 {
-	return tx->peer_size - (u32)(tx->sent - tx->peer_consumed);
+	u32 room = tx->peer_size - (u32)(tx->sent - tx->peer_consumed);
+
+	if (!tx->guarded)
+		return room;
+	/* not beyond the guard; the peer may have consumed bytes that are already there */
+	if (tx->sent >= tx->guard + tx->peer_size)
+		return 0;
+	return smc_ring_min(room, (u32)(tx->guard + tx->peer_size - tx->sent));
 }
 
 /**

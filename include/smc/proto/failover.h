@@ -8,8 +8,14 @@
  * previous link in time may not be handled yet when a failover validation names the last of them.
  *
  * So messages over another link are parked until the previous link is fenced, which the caller
- * starts at once. Meanwhile no consumption of these bytes is acknowledged, so the peer cannot
- * overwrite them; and when the validation is checked, all messages before it have been handled.
+ * starts at once. When the validation is checked, all messages before it have been handled. Bytes
+ * that were new on the previous link are not consumed before they were written, so until then the
+ * peer does not write newer ones into their place.
+ *
+ * That is not true of bytes that were repeated over the previous link: they may be known from an
+ * earlier one, and consumed while the repeated WRITEs are in flight. A native peer writes nothing
+ * into their place before it knows that its messages over the new link are handled (the guard, see
+ * smc_ring_tx_rewind()). A foreign peer does not know this danger.
  *
  * A message repeats the state of the ones before it, so only the latest one of each link is
  * parked. Links are independent of each other: messages of one link may be handled later than those
@@ -134,6 +140,7 @@ bool smc_failover_rx_next(struct smc_failover_rx *rx, struct smc_failover_msg *o
 
 bool smc_failover_seq_gap(u16 last, u16 first);
 bool smc_failover_seq_due(u16 seq, u16 done);
+bool smc_failover_ack_follows(u16 ack, u16 left, u16 last);
 
 const char *smc_failover_verdict_str(enum smc_failover_verdict verdict);
 
