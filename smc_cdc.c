@@ -22,6 +22,10 @@
  * has not got this message has lost bytes (smc_cdc_check_validation()). A foreign peer may change
  * its link without a validation; then smc_cdc_has_gap() looks for missing sequence numbers.
  *
+ * Native peers need no message where only the producer cursor has moved: the last WRITE carries it
+ * as an immediate value (proto/cdc_imm.h, decision 0020). smc_cdc_imm_suffices() decides,
+ * smc_cdc_build_imm() and smc_cdc_apply_imm() do for it what the functions above do for a message.
+ *
  * Two native peers use reserved bytes of the message: the validation lists the previous links of
  * the sender; an orderly move asks for, and gets, an acknowledgment of the last message (decision
  * 0014), and so does a sender whose ring is guarded after a failover (decision 0012).
@@ -33,6 +37,7 @@
 #include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
+#include <smc/proto/cdc_imm.h>
 #include "conn/cdc.h"
 
 /**
@@ -249,6 +254,34 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 }
 
 /**
+ * smc_cdc_apply_imm() - Apply a received immediate value to its connection
+ * @conn: connection
+ * @imm: the value
+ *
+ * Context: Caller holds conn->lock.
+ * Return: SMC_CDC_* bits; SMC_CDC_BAD if the value is impossible: the caller aborts the connection.
+ */
+unsigned int smc_cdc_apply_imm(struct smc_conn *conn, u32 imm)
+{
+	struct smc_conn_rx *rx = &conn->rx;
+	struct smc_cdc_msg msg = {
+		.seq = rx->seq + 1,
+		.flags = rx->ring.peer_blocked ? SMC_CDC_F_BLOCKED : 0,
+	};
+	s32 advance = smc_cdc_imm_get_advance(imm, rx->ring.produced);
+
+	lockdep_assert_held(&conn->lock);
+	/* the value refers to the message before it, and the rings decide whether the bytes fit */
+	if (!rx->seen || rx->ring.size > SMC_CDC_IMM_RMBE_MAX ||
+	    abs(advance) > (s32)rx->ring.size)
+		return SMC_CDC_BAD;
+	rx->seq = msg.seq;
+	/* a stale position goes the same way: after a failover the peer writes bytes again */
+	smc_cursor_from_pos(rx->ring.produced + advance, rx->ring.size, &msg.prod);
+	return cdc_apply_producer(conn, &msg);
+}
+
+/**
  * smc_cdc_build_validation() - Build a failover validation
  * @conn: connection whose link has changed
  * @buf: SMC_CDC_LEN bytes, filled in
@@ -323,6 +356,7 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 	}
 	tx->state_due &= ~msg.state;
 	smc_ring_rx_note_announced(&conn->rx.ring);
+	tx->whole_due = false;
 	tx->cons_due = false;
 	if (tx->move.state == SMC_MOVE_ASK || tx->ring.guarded)
 		msg.ext |= SMC_CDC_EXT_ACK_REQ;
@@ -333,4 +367,49 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 	}
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
+}
+
+/**
+ * smc_cdc_imm_suffices() - Return whether an immediate value can replace the next message
+ * @conn: connection whose next bytes are about to be posted; they count as sent already
+ *
+ * Only between native peers that both take such values, and if a message would say nothing else:
+ * nothing but the producer cursor has changed since the last one over this link, and no update of
+ * the consumer cursor is due.
+ *
+ * Context: Caller holds conn->lock.
+ * Return: true if so.
+ */
+bool smc_cdc_imm_suffices(const struct smc_conn *conn)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+
+	lockdep_assert_held(&conn->lock);
+	return smc_peer_can(&conn->lgr->peer, SMC_CAP_WRITE_IMM) && !tx->whole_due &&
+	       !tx->cons_due && !tx->state && !tx->state_due && !conn->rx.answer_due &&
+	       tx->move.state == SMC_MOVE_IDLE && tx->peer_size <= SMC_CDC_IMM_RMBE_MAX &&
+	       !tx->ring.request_update && !tx->ring.guarded &&
+	       smc_ring_tx_blocked(&tx->ring) == tx->sent_blocked && !tx->urg.pos &&
+	       !tx->urg.flag_due &&
+	       smc_ring_rx_update_due(&conn->rx.ring) == SMC_CURSOR_UPDATE_NONE;
+}
+
+/**
+ * smc_cdc_build_imm() - Build the immediate value that replaces the next message
+ * @conn: connection, see smc_cdc_imm_suffices()
+ *
+ * Takes the next sequence number. The caller posts it, as in smc_cdc_build().
+ *
+ * Context: Caller holds conn->lock.
+ * Return: the value.
+ */
+u32 smc_cdc_build_imm(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+	u32 imm = smc_cdc_imm_build(tx->claim.token, tx->ring.sent);
+
+	lockdep_assert_held(&conn->lock);
+	tx->seq++;
+	trace_smc_imm_tx(conn->token, conn->link->uid, imm);
+	return imm;
 }

@@ -66,6 +66,7 @@
 /* The two bits that tell how to treat an unknown LLC message, RFC 7609 appendix A.3 */
 #define TYPE_CLASS	0xc0
 #define TYPE_CLASS_LLC	0x00
+#define TYPE_CLASS_OPTIONAL	0x80
 
 #define ID_STEP		0x100
 #define EXIT_WARN_TIME	(30 * HZ)	/* interval of warnings during an unlimited wait */
@@ -202,24 +203,44 @@ bool smc_lgr_evict_idle(const struct smc_host *host)
 
 /* ---- events of links ---- */
 
+/* Note that something has arrived. Return whether to deliver it. */
+static bool link_note_received(struct smc_link *link, bool cdc)
+{
+	if (!smc_link_may_recv(link, cdc) ||
+	    smc_fault_hit(cdc ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
+		return false;
+	WRITE_ONCE(link->last_rx, jiffies);
+	if (cdc)
+		WRITE_ONCE(link->last_cdc, jiffies);
+	return true;
+}
+
 /* data path 8: the first byte distinguishes CDC and LLC */
 static void link_on_received(void *ctx, const u8 *buf, u32 len)
 {
 	struct smc_link *link = ctx;
 	bool cdc = len && buf[0] == SMC_CDC_TYPE;
 
-	if (!len || !smc_link_may_recv(link, cdc))
+	if (!len || !link_note_received(link, cdc))
 		return;
-	if (smc_fault_hit(cdc ? SMC_FAULT_LOSE_CDC : SMC_FAULT_LOSE_LLC))
-		return;
-	WRITE_ONCE(link->last_rx, jiffies);
 	if (cdc) {
-		WRITE_ONCE(link->last_cdc, jiffies);
 		lgr_conn_events->message(link, buf, len);
-	} else if ((buf[0] & TYPE_CLASS) == TYPE_CLASS_LLC) {
+	} else if ((buf[0] & TYPE_CLASS) == TYPE_CLASS_LLC ||
+		   (buf[0] & TYPE_CLASS) == TYPE_CLASS_OPTIONAL) {
 		lgr_ctl_events->message(link, buf, len);
 	}
-	/* else an optional message of a later version, which must be ignored */
+	/* else a message of a later version, whose effect is unknown */
+}
+
+/* data path 8, between native peers: what CDC would say is in the last WRITE */
+static void link_on_received_imm(void *ctx, u32 imm)
+{
+	struct smc_link *link = ctx;
+
+	/* only native peers have our announcement that we take it */
+	if (link->lgr->peer.caps && link->lgr->caps & SMC_CAP_WRITE_IMM &&
+	    link_note_received(link, true))
+		lgr_conn_events->imm(link, imm);
 }
 
 static void link_on_broken(void *ctx, enum ib_wc_status status)
@@ -240,6 +261,7 @@ static void link_on_slots_free(void *ctx)
 
 static const struct smc_wr_events link_qp_events = {
 	.received = link_on_received,
+	.received_imm = link_on_received_imm,
 	.broken = link_on_broken,
 	.slots_free = link_on_slots_free,
 };
@@ -779,6 +801,8 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	lgr->net_cookie = net->net_cookie;
 	lgr->role = role;
 	lgr->peer = *peer;
+	if (READ_ONCE(smc_settings_get(net)->write_imm))
+		lgr->caps = SMC_CAP_WRITE_IMM;
 	mutex_init(&lgr->failover_mutex);
 	mutex_init(&lgr->mutex);
 	init_waitqueue_head(&lgr->fence_wait);

@@ -279,6 +279,8 @@ static enum smc_llc_input llc_msg_classify(struct smc_llc *llc, const struct smc
 		return rsp ? SMC_LLC_IN_RKEY_RSP : SMC_LLC_IN_RKEY;
 	case SMC_LLC_TEST_LINK:
 		return rsp ? SMC_LLC_IN_TEST_LINK_RSP : SMC_LLC_IN_TEST_LINK;
+	case SMC_LLC_CAPS:	/* llc_msg_receive() has taken it */
+		break;
 	}
 	return SMC_LLC_IN_OTHER;
 }
@@ -490,21 +492,29 @@ static void llc_msg_queue(struct smc_llc *llc, struct smc_link *link, const u8 *
 
 /*
  * A message has arrived; softirq. TEST LINK is answered here, whatever exchange has the turn
- * (SMC_LLC_PASS); the order with other messages does not matter.
+ * (SMC_LLC_PASS); the order with other messages does not matter. CAPABILITIES takes no turn either.
  */
 static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 {
 	struct smc_llc *llc = llc_from_link(link);
-	const struct smc_lgr *lgr = link->lgr;
+	struct smc_lgr *lgr = link->lgr;
 	struct smc_llc_msg msg;
+	int rc = smc_llc_msg_parse(buf, len, &msg);
 
+	/* an optional message of a later version; CAPABILITIES is one to all but native peers */
+	if (rc == -ENOMSG || (!rc && msg.type == SMC_LLC_CAPS && !lgr->peer.caps))
+		return;
 	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC);
-	if (!smc_llc_msg_parse(buf, len, &msg)) {
+	if (!rc) {
 		smc_stats_add_msg(lgr->net, SMC_MSGS_LLC_RX, msg.type);
 		trace_smc_llc_rx(link->uid, msg.type, msg.response);
 		if (msg.type == SMC_LLC_TEST_LINK && !msg.response &&
 		    msg.version == lgr->peer.version) {
 			smc_test_link_receive(llc, link, &msg);
+			return;
+		}
+		if (msg.type == SMC_LLC_CAPS) {
+			smc_llc_take_caps(lgr, &msg.caps);
 			return;
 		}
 	}

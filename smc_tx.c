@@ -5,10 +5,11 @@
  * Path of a byte. sendmsg() (socket/stream.c) calls smc_tx_write(), which copies the byte into the
  * send ring without a lock, or smc_tx_write_pages(), which leaves it in a page of the application
  * (conn/zerocopy.c) and only reserves its room in the ring. Then smc_tx_push_locked() posts as
- * much as the peer's window allows: tx_push_one() takes a send slot of the link, turns the plan of
- * proto/cursor.c into at most SMC_WR_WRITES_MAX RDMA WRITEs, adds a CDC message (smc_cdc.c) and
- * posts the whole chain. tx_send_done() runs when the RNIC of the peer has acknowledged it: ring
- * space becomes free and the next bytes are posted.
+ * much as the peer's window allows: tx_push_one() takes a send slot of the link, turns the plan
+ * of proto/cursor.c into at most SMC_WR_WRITES_MAX RDMA WRITEs, adds a CDC message (smc_cdc.c)
+ * or, if that suffices, an immediate value, and posts the whole chain. tx_send_done() runs when
+ * the RNIC of the peer has acknowledged it: ring space becomes free and the next bytes are
+ * posted.
  *
  * Positions of the ring (proto/cursor.h): completed <= sent <= prepared. Bytes from prepared to
  * completed + size are free and belong to the one writer. From the copy until the completion the
@@ -523,15 +524,22 @@ static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struc
 		    u32 len)
 {
 	struct smc_conn_tx *tx = &conn->tx;
-	bool signal;
+	bool signal, imm = false;
+	u32 value;
 
-	if (chain->n)
+	if (chain->n) {
 		tx_advance_sent(conn, len);
-	smc_cdc_build(conn, slot->buf);
+		imm = smc_cdc_imm_suffices(conn);
+	}
+	if (imm)
+		value = smc_cdc_build_imm(conn);
+	else
+		smc_cdc_build(conn, slot->buf);
 	signal = tx_needs_completion(tx, chain->n);
 	if (signal)
 		tx_watch_completion(conn, slot);
-	if (smc_wr_post(slot, SMC_CDC_LEN, chain->write, chain->n, signal)) {
+	if (imm ? smc_wr_post_imm(slot, value, chain->write, chain->n, signal) :
+		  smc_wr_post(slot, SMC_CDC_LEN, chain->write, chain->n, signal)) {
 		/* The link is broken and reports that itself; failover repeats everything. */
 		smc_wr_slot_put(slot);
 		if (signal) {
@@ -542,7 +550,7 @@ static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struc
 		return false;
 	}
 	smc_tcpinfo_count_sent(conn, len);
-	smc_stats_count(conn->stats, SMC_STAT_TX_CDC, 1);
+	smc_stats_count(conn->stats, imm ? SMC_STAT_TX_IMM : SMC_STAT_TX_CDC, 1);
 	smc_tx_count_window_locked(conn);
 	if (chain->n) {
 		if (tx->move.resuming)

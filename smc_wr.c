@@ -8,13 +8,14 @@
  * it learns what happens through struct smc_wr_events.
  *
  * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four
- * RDMA WRITEs chained before it. smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot,
+ * RDMA WRITEs chained before it, or these WRITEs alone, the last one with an immediate value
+ * (smc_wr_post_imm()). smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot,
  * smc_wr_post() posts it, smc_wr_slot_put() gives it back unposted. A few slots are reserved for
  * LLC, so that CDC messages cannot keep LLC from answering; one of those is big enough for a long
  * LLC message. Requests of an RC queue pair complete in posting order, so most slots are posted
  * unsignaled, and a signaled completion completes all slots up to its own (smc_wr_complete()). A
  * slot is signaled if the caller asks for it, if it is an LLC slot, or if too many unsignaled
- * ones have piled up. WRITEs are never signaled: a WRITE completion is a failure.
+ * ones have piled up. Other WRITEs are never signaled: their completion is a failure.
  *
  * Ownership: a slot belongs to the caller from get to post or put. From a successful post to
  * completion it belongs to the queue pair, which calls slot->done exactly once and then frees the
@@ -209,7 +210,7 @@ static void wr_send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /*
  * Only called on failure, as WRITEs are unsignaled. The slot of a failed WRITE completes when its
- * SEND is flushed.
+ * SEND, or its last WRITE, is flushed.
  */
 static void wr_write_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -331,6 +332,8 @@ static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 	sge->lkey = write->lkey;
 	wr->wr.sg_list = write->nsge ? write->sge : sge;
 	wr->wr.num_sge = write->nsge ?: 1;
+	wr->wr.wr_cqe = &qp->write_cqe;
+	wr->wr.opcode = IB_WR_RDMA_WRITE;
 	wr->wr.send_flags = copy ? IB_SEND_INLINE : 0;
 	wr->remote_addr = write->raddr;
 	wr->rkey = write->rkey;
@@ -354,52 +357,71 @@ static void wr_fill_send(struct smc_wr_slot *slot, u32 len, struct ib_send_wr *w
 
 static void wr_chain_init(struct smc_qp *qp)
 {
-	struct smc_wr_chain *chain = &qp->chain;
-
-	for (int i = 0; i < SMC_WR_WRITES_MAX; i++) {
-		chain->writes[i].wr.wr_cqe = &qp->write_cqe;
-		chain->writes[i].wr.opcode = IB_WR_RDMA_WRITE;
-	}
-	chain->send.opcode = IB_WR_SEND;
-	chain->send.num_sge = 1;
+	qp->chain.send.opcode = IB_WR_SEND;
+	qp->chain.send.num_sge = 1;
 }
 
 /*
- * Build the chain: the WRITEs in their order, then the message. Returns the first one. Caller holds
- * sq_lock until they are posted.
+ * Link the WRITEs in their order, followed by @next; with NULL the last of them ends the chain.
+ * Return the first request.
  */
-static const struct ib_send_wr *wr_chain_build(struct smc_wr_slot *slot, u32 len,
-					       const struct smc_wr_write *writes, int nwrites)
+static struct ib_send_wr *wr_chain_link_writes(struct smc_qp *qp, const struct smc_wr_write *writes,
+					       int nwrites, struct ib_send_wr *next)
 {
-	struct smc_wr_chain *chain = &slot->qp->chain;
-	struct ib_send_wr *first = &chain->send;
+	struct smc_wr_chain *chain = &qp->chain;
 	int i;
 
-	lockdep_assert_held(&slot->qp->sq_lock);
-	wr_fill_send(slot, len, &chain->send, &chain->sge[nwrites]);
+	lockdep_assert_held(&qp->sq_lock);
 	for (i = nwrites - 1; i >= 0; i--) {
-		wr_fill_write(slot->qp, &writes[i], &chain->writes[i], &chain->sge[i]);
-		chain->writes[i].wr.next = first;
-		first = &chain->writes[i].wr;
+		wr_fill_write(qp, &writes[i], &chain->writes[i], &chain->sge[i]);
+		chain->writes[i].wr.next = next;
+		next = &chain->writes[i].wr;
 	}
+	return next;
+}
+
+/*
+ * Build the chain of a message: the WRITEs, then the SEND. Return the first request. Caller holds
+ * sq_lock until they are posted.
+ */
+static struct ib_send_wr *wr_chain_build(struct smc_wr_slot *slot, u32 len,
+					 const struct smc_wr_write *writes, int nwrites)
+{
+	struct smc_wr_chain *chain = &slot->qp->chain;
+
+	wr_fill_send(slot, len, &chain->send, &chain->sge[nwrites]);
+	return wr_chain_link_writes(slot->qp, writes, nwrites, &chain->send);
+}
+
+/* The same without a SEND: the last WRITE carries @imm, and its completion is that of the slot. */
+static struct ib_send_wr *wr_chain_build_imm(struct smc_wr_slot *slot, u32 imm,
+					     const struct smc_wr_write *writes, int nwrites)
+{
+	struct ib_send_wr *first = wr_chain_link_writes(slot->qp, writes, nwrites, NULL);
+	struct ib_send_wr *last = &slot->qp->chain.writes[nwrites - 1].wr;
+
+	last->wr_cqe = &slot->cqe;
+	last->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	last->ex.imm_data = cpu_to_be32(imm);
+	last->send_flags |= IB_SEND_SOLICITED;
 	return first;
 }
 
 /*
- * Post the chain and enter its slot into the posted list. @bytes is the total length of its WRITEs.
- * Return 0, or the error of the device: then the slot is not posted.
+ * Post the chain from @first to @last, whose completion is that of the slot, and enter the slot
+ * into the posted list. @bytes is the total length of the WRITEs. Return 0, or the error of the
+ * device: then the slot is not posted.
  */
-static int wr_chain_post(const struct ib_send_wr *first, struct smc_wr_slot *slot, u32 bytes,
-			 bool signal)
+static int wr_chain_post(const struct ib_send_wr *first, struct ib_send_wr *last,
+			 struct smc_wr_slot *slot, u32 bytes, bool signal)
 {
 	struct smc_qp *qp = slot->qp;
-	struct ib_send_wr *send = &qp->chain.send;
 	u64 started;
 	int rc;
 
 	lockdep_assert_held(&qp->sq_lock);
 	if (signal)
-		send->send_flags |= IB_SEND_SIGNALED;
+		last->send_flags |= IB_SEND_SIGNALED;
 	/* Read the clock before the post: the request may complete at once. */
 	started = signal ? ktime_get_ns() : 0;
 	rc = smc_fault_rc(POST_SEND, -ENOMEM, ib_post_send(qp->qp, first, NULL));
@@ -412,11 +434,21 @@ static int wr_chain_post(const struct ib_send_wr *first, struct smc_wr_slot *slo
 	/* The device may have taken part of the chain: post nothing after it. */
 	qp->broken = true;
 	smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
-	if (first == send)
+	if (first == &qp->chain.send)
 		return rc;
 	/* Until the fence, the device may also read the memory of the WRITEs. */
 	smc_wr_slot_enter_posted(slot, bytes, false, 0);
 	return 0;
+}
+
+static u32 wr_writes_len(const struct smc_wr_write *writes, int nwrites)
+{
+	u32 bytes = 0;
+	int i;
+
+	for (i = 0; i < nwrites; i++)
+		bytes += writes[i].len;
+	return bytes;
 }
 
 /**
@@ -440,20 +472,45 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 {
 	struct smc_qp *qp = slot->qp;
 	int rc = -ENOTCONN;
-	u32 bytes = 0;
-	int i;
 
 	if (nwrites < 0 || nwrites > SMC_WR_WRITES_MAX ||
 	    len > (slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN))
 		return -EINVAL;
-	for (i = 0; i < nwrites; i++)
-		bytes += writes[i].len;
-
 	spin_lock_bh(&qp->sq_lock);
-	if (!qp->broken) {
-		rc = wr_chain_post(wr_chain_build(slot, len, writes, nwrites), slot, bytes,
+	if (!qp->broken)
+		rc = wr_chain_post(wr_chain_build(slot, len, writes, nwrites), &qp->chain.send,
+				   slot, wr_writes_len(writes, nwrites),
 				   signal || wr_slot_must_signal(qp, slot));
-	}
+	spin_unlock_bh(&qp->sq_lock);
+	return rc;
+}
+
+/**
+ * smc_wr_post_imm() - Post RDMA WRITEs of which the last announces them by an immediate value
+ * @slot: slot, whose buffer is not used
+ * @imm: the value, which events->received_imm of the peer gets
+ * @writes: RDMA WRITEs
+ * @nwrites: number of them, from 1 to SMC_WR_WRITES_MAX
+ * @signal: as in smc_wr_post()
+ *
+ * Any context but hard interrupt; conn->lock may be held.
+ *
+ * Return: as smc_wr_post() with WRITEs.
+ */
+int smc_wr_post_imm(struct smc_wr_slot *slot, u32 imm, const struct smc_wr_write *writes,
+		    int nwrites, bool signal)
+{
+	struct smc_qp *qp = slot->qp;
+	int rc = -ENOTCONN;
+
+	if (nwrites < 1 || nwrites > SMC_WR_WRITES_MAX)
+		return -EINVAL;
+	spin_lock_bh(&qp->sq_lock);
+	if (!qp->broken)
+		rc = wr_chain_post(wr_chain_build_imm(slot, imm, writes, nwrites),
+				   &qp->chain.writes[nwrites - 1].wr, slot,
+				   wr_writes_len(writes, nwrites),
+				   signal || wr_slot_must_signal(qp, slot));
 	spin_unlock_bh(&qp->sq_lock);
 	return rc;
 }
@@ -587,8 +644,10 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	bh = wr_bh_disable();
-	/* A WRITE with immediate data consumes a receive, whose buffer holds an old message. */
-	if (wc->opcode == IB_WC_RECV && wc->byte_len <= max)
+	/* A WRITE with immediate value consumes a receive, whose buffer holds an old message. */
+	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
+		qp->events->received_imm(qp->ctx, be32_to_cpu(wc->ex.imm_data));
+	else if (wc->opcode == IB_WC_RECV && wc->byte_len <= max)
 		qp->events->received(qp->ctx, wr_recv_gather(recv, wc->byte_len), wc->byte_len);
 
 	/* Not after a fence: the receive would be behind the drain marker and outlive the drain. */

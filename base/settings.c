@@ -218,6 +218,7 @@ static int __net_init settings_net_init(struct net *net)
 	sn->max_send_wr = SMC_SETTINGS_SEND_WR;
 	sn->max_recv_wr = SMC_SETTINGS_RECV_WR;
 	sn->max_links = SMC_CLC_LINKS_MAX;
+	sn->write_imm = 1;
 	sn->max_conns = SMC_CLC_CONNS_MAX;
 	sn->send_hostname = 1;
 	sn->host_groups = SMC_SETTINGS_HOST_GROUPS;

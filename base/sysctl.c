@@ -198,6 +198,14 @@ static const struct ctl_table sysctl_template[] = {
 		.extra1 = SYSCTL_ZERO,
 		.extra2 = SYSCTL_ONE,
 	}, {
+		.procname = "smcr_write_imm",
+		.data = SMC_SETTINGS_DATA(write_imm),
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
+	}, {
 		.procname = "hs_max",
 		.data = SMC_SETTINGS_DATA(hs_max),
 		.maxlen = sizeof(unsigned int),

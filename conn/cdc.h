@@ -25,6 +25,7 @@ struct smc_conn;
 #define SMC_CDC_BAD		0x100	/* impossible cursor or sequence number: abort */
 
 unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len);
+unsigned int smc_cdc_apply_imm(struct smc_conn *conn, u32 imm);
 bool smc_cdc_read_token(const u8 *buf, u32 len, u32 *token);
 bool smc_cdc_parse(const struct smc_conn *conn, const u8 *buf, u32 len, struct smc_cdc_msg *msg);
 void smc_cdc_trace(const struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
@@ -34,5 +35,7 @@ unsigned int smc_cdc_check_validation(const struct smc_conn *conn, u16 seq);
 bool smc_cdc_has_gap(const struct smc_conn *conn, u16 first, const struct smc_cdc_cursor *prod);
 void smc_cdc_build_validation(const struct smc_conn *conn, u8 *buf);
 void smc_cdc_build(struct smc_conn *conn, u8 *buf);
+bool smc_cdc_imm_suffices(const struct smc_conn *conn);
+u32 smc_cdc_build_imm(struct smc_conn *conn);
 
 #endif

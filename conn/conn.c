@@ -67,7 +67,10 @@ static void conn_free_work_fn(struct work_struct *work)
 /* Remove from the token table and drop the table's reference; once. */
 static void conn_unregister(struct smc_conn *conn)
 {
-	smc_lgr_del_conn(conn->lgr, conn->token);
+	const struct smc_lgr *lgr = conn->lgr;
+
+	smc_lgr_del_conn(conn->lgr, conn->token,
+			 conn->quarantine && lgr->peer.caps && lgr->caps & SMC_CAP_WRITE_IMM);
 	smc_conn_put(conn);
 }
 
@@ -143,6 +146,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	conn->net = lgr->net;
 	conn->stats = lgr->stats;
 	conn->role = lgr->role;
+	conn->tx.whole_due = true;
 	INIT_LIST_HEAD(&conn->tx.claim.entry);
 	conn->tx.claim.rtoken = -1;
 	INIT_LIST_HEAD(&conn->tx.runs);

@@ -79,6 +79,7 @@ static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 		smc_conn_move_record_locked(conn, conn->link->num);
 	conn_change_link(conn, link);
 	conn->tx.move.resuming = true;
+	conn->tx.whole_due = true;
 	conn->tx.waiting = false;
 	/* B is announced again over the new link */
 	conn->tx.sent_blocked = false;
@@ -274,6 +275,23 @@ int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *lin
 	if (rc == SMC_FAILOVER_FIRST)
 		return smc_cdc_has_gap(conn, msg.seq, &msg.prod) ? -ENODATA : SMC_FAILOVER_TAKE;
 	return rc;
+}
+
+/**
+ * smc_conn_check_path_imm_locked() - Decide whether an immediate value is applied now
+ * @conn: connection
+ * @link: link that the value came over
+ * @imm: the value
+ *
+ * Context: Caller holds conn->lock.
+ * Return: SMC_FAILOVER_TAKE; SMC_FAILOVER_PARKED: it waits, as part of the message before it;
+ * -EPROTO if it is impossible.
+ */
+int smc_conn_check_path_imm_locked(struct smc_conn *conn, const struct smc_link *link, u32 imm)
+{
+	lockdep_assert_held(&conn->lock);
+	smc_conn_timer_peer_seen(conn);
+	return smc_failover_rx_input_imm(&conn->rx.path, link->slot, conn->rx.ring.size, imm);
 }
 
 /* Return whether the peer has ended the connection, so that it need not send anything more. */

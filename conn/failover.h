@@ -18,5 +18,6 @@ bool smc_conn_peer_went_silent_locked(struct smc_conn *conn);
 void smc_conn_pick_first_link_locked(struct smc_conn *conn);
 int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *link, const u8 *buf,
 			       u32 len);
+int smc_conn_check_path_imm_locked(struct smc_conn *conn, const struct smc_link *link, u32 imm);
 
 #endif

@@ -11,6 +11,7 @@
 #include <net/net_namespace.h>
 #include <smc/base/log.h>
 #include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tcp_info.h>
@@ -18,6 +19,7 @@
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
+#include <smc/proto/cdc_imm.h>
 #include "balance.h"
 #include "cdc.h"
 #include "failover.h"
@@ -64,6 +66,31 @@ static void conn_complete_proof(struct smc_conn *conn)
 	smc_proof_complete(conn->lgr, &conn->tcp_addr);
 }
 
+/* A message or an immediate value is impossible; conn->lock held. */
+static unsigned int conn_refuse_cdc(struct smc_conn *conn)
+{
+	smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
+	smc_log_write(conn->net, "connection %08x: impossible CDC message, aborted\n",
+		      conn->token);
+	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+}
+
+/*
+ * Bytes have arrived over the link in @slot, behind @had bytes that were readable; conn->lock held.
+ */
+static unsigned int conn_take_bytes(struct smc_conn *conn, u32 slot, u32 had)
+{
+	unsigned int bits = SMC_CONN_READABLE;
+
+	smc_tcpinfo_count_received(conn, true);
+	smc_rx_sync_arrived_locked(conn, slot, had);
+	smc_timestamp_record_locked(conn, had);
+	/* ACTIVE stays ACTIVE, and nothing is to be done */
+	if (conn->state != SMC_CONN_ACTIVE)
+		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA);
+	return bits | smc_conn_refuse_data_locked(conn, had);
+}
+
 /* data path 9 to 11: apply one message and act on it; conn->lock held */
 static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
 {
@@ -74,24 +101,12 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 
 	if (got & SMC_CDC_VALIDATE)
 		return conn_check_validation(conn, got);
-	if (got & SMC_CDC_BAD) {
-		smc_stats_inc(conn->net, SMC_STAT_RX_CDC_BAD);
-		smc_log_write(conn->net, "connection %08x: impossible CDC message, aborted\n",
-			      conn->token);
-		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
-	}
+	if (got & SMC_CDC_BAD)
+		return conn_refuse_cdc(conn);
 	if (unlikely(conn->rx.unproven))
 		conn_complete_proof(conn);
-	if (got & SMC_CDC_DATA) {
-		smc_tcpinfo_count_received(conn, true);
-		smc_rx_sync_arrived_locked(conn, slot, had);
-		smc_timestamp_record_locked(conn, had);
-		bits |= SMC_CONN_READABLE;
-		/* ACTIVE stays ACTIVE, and nothing is to be done */
-		if (conn->state != SMC_CONN_ACTIVE)
-			bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA);
-		bits |= smc_conn_refuse_data_locked(conn, had);
-	}
+	if (got & SMC_CDC_DATA)
+		bits |= conn_take_bytes(conn, slot, had);
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
 	if (got & SMC_CDC_URGENT_BYTE) {
@@ -120,6 +135,28 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 	return bits;
 }
 
+/* data path 9 to 11 for an immediate value, which can only announce bytes; conn->lock held */
+static unsigned int conn_handle_imm(struct smc_conn *conn, u32 slot, u32 imm)
+{
+	u32 had = smc_ring_rx_readable(&conn->rx.ring);
+	unsigned int got = smc_cdc_apply_imm(conn, imm);
+	unsigned int bits = 0;
+
+	if (got & SMC_CDC_BAD)
+		return conn_refuse_cdc(conn);
+	if (got & SMC_CDC_DATA)
+		bits |= conn_take_bytes(conn, slot, had);
+	if (smc_ring_rx_has_lent(&conn->rx.ring))
+		smc_rx_poll_lent_locked(conn, false);
+	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
+		smc_rx_update_peer_locked(conn);
+	if (conn->tx.cons_due)
+		smc_tx_push_locked(conn, false);
+	if (conn->shut_pending || smc_conn_is_shut(conn))
+		bits |= smc_conn_advance_close_locked(conn);
+	return bits;
+}
+
 /* Handle a message that came over @link, now or when its turn comes; conn->lock held. */
 static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link, const u8 *buf,
 				   u32 len)
@@ -139,6 +176,45 @@ static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link,
 			      conn->token);
 		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	}
+}
+
+static unsigned int conn_input_imm(struct smc_conn *conn, struct smc_link *link, u32 imm)
+{
+	smc_tcpinfo_count_received(conn, false);
+	trace_smc_imm_rx(conn->token, link->uid, imm);
+	switch (smc_conn_check_path_imm_locked(conn, link, imm)) {
+	case SMC_FAILOVER_TAKE:
+		return conn_handle_imm(conn, link->slot, imm);
+	case SMC_FAILOVER_PARKED:
+		return 0;	/* until conn_lose_link() */
+	default:
+		return conn_refuse_cdc(conn);
+	}
+}
+
+/* Upcall: an immediate value in place of a CDC message; softirq. */
+static void conn_on_imm(struct smc_link *link, u32 imm)
+{
+	struct smc_lgr *lgr = link->lgr;
+	struct smc_conn_notification note;
+	struct smc_conn *conn;
+
+	smc_stats_count(lgr->stats, SMC_STAT_RX_IMM, 1);
+	rcu_read_lock();
+	conn = smc_lgr_find_conn_by_index(lgr, smc_cdc_imm_get_index(imm));
+	if (conn && !kref_get_unless_zero(&conn->ref))
+		conn = NULL;
+	rcu_read_unlock();
+	if (!conn) {
+		/* the connection is gone, or never was */
+		smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
+		return;
+	}
+	spin_lock_bh(&conn->lock);
+	smc_conn_prepare_notification(conn, conn_input_imm(conn, link, imm), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
+	smc_conn_put(conn);
 }
 
 /* Upcall: a CDC message; softirq. */
@@ -294,6 +370,7 @@ static void conn_on_terminated(struct smc_lgr *lgr)
 
 const struct smc_lgr_conn_events smc_conn_lgr_events = {
 	.message = conn_on_message,
+	.imm = conn_on_imm,
 	.slots_free = conn_on_slots_free,
 	.link_usable = smc_balance_start,
 	.link_lost = conn_on_link_lost,

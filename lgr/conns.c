@@ -39,7 +39,8 @@ bool smc_lgr_reserve_conn(struct smc_lgr *lgr)
 	lockdep_assert_held(&smc_registry.lock);
 	xa_lock_bh(&lgr->conns);
 	if (!smc_lgr_is_dead(lgr) && !lgr->phase_out_reason &&
-	    lgr->nconns + lgr->reserved < lgr_max_conns(lgr)) {
+	    lgr->nconns + lgr->reserved < min(lgr_max_conns(lgr),
+					      SMC_LGR_CONNS_MAX - lgr->nkept)) {
 		lgr->reserved++;
 		ok = true;
 	}
@@ -170,14 +171,20 @@ int smc_lgr_add_conn(struct smc_lgr *lgr, struct smc_conn *conn, u32 *token)
  * smc_lgr_del_conn() - remove a connection from the token table
  * @lgr: group
  * @token: its alert token
+ * @keep_index: give the index of the token to no other connection of this group
  *
  * Drops the reference of the table on the group. Look-ups may still return the connection for an
  * RCU grace period. Any context.
+ *
+ * CDC messages have the whole token, immediate values have the index alone. So an index is kept
+ * under the same condition as the RMBE: while the peer may still write for the old connection. The
+ * peer does not know that, so a group with few indices left is phased out: a server would go on
+ * naming it, and its client could not follow.
  */
-void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token)
+void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token, bool keep_index)
 {
 	struct smc_lgr_conn_entry *entry;
-	bool idle;
+	bool idle, used_up;
 
 	xa_lock_bh(&lgr->conns);
 	entry = xa_load(&lgr->conns, token & 0xff);
@@ -185,11 +192,20 @@ void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token)
 		xa_unlock_bh(&lgr->conns);
 		return;
 	}
-	__xa_erase(&lgr->conns, token & 0xff);
+	if (keep_index) {
+		/* NULL reserves an index; it replaces an entry, so it needs no memory */
+		__xa_store(&lgr->conns, token & 0xff, NULL, GFP_ATOMIC);
+		lgr->nkept++;
+	} else {
+		__xa_erase(&lgr->conns, token & 0xff);
+	}
 	lgr->nconns--;
 	idle = !lgr->nconns && !lgr->reserved;
+	used_up = lgr->nkept > SMC_LGR_CONNS_MAX / 2;
 	xa_unlock_bh(&lgr->conns);
 	kfree_rcu(entry, rcu);
+	if (used_up)
+		smc_lgr_phase_out(lgr, SMC_LINK_IDLE);
 	if (idle)
 		smc_lgr_idle_arm(lgr);
 	smc_lgr_put(lgr);
@@ -211,6 +227,22 @@ struct smc_conn *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token)
 	if (!entry || entry->token != token)
 		return NULL;
 	return entry->conn;
+}
+
+/**
+ * smc_lgr_find_conn_by_index() - look up the connection of an immediate value
+ * @lgr: group
+ * @index: low 8 bits of its alert token, from the wire
+ *
+ * Context: under rcu_read_lock().
+ *
+ * Return: connection, or NULL if there is none.
+ */
+struct smc_conn *smc_lgr_find_conn_by_index(struct smc_lgr *lgr, u8 index)
+{
+	struct smc_lgr_conn_entry *entry = xa_load(&lgr->conns, index);
+
+	return entry ? entry->conn : NULL;
 }
 
 /**

@@ -476,8 +476,10 @@ static int add_link_register_memory(struct smc_lgr *lgr, struct smc_link *link, 
 	if (!rc && then_activate)
 		smc_link_activate(link);
 	mutex_unlock(&lgr->mutex);
-	if (!rc && then_activate)
+	if (!rc && then_activate) {
 		smc_link_report_up(link);
+		smc_llc_announce_caps(link);
+	}
 	return rc;
 }
 

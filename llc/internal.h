@@ -289,6 +289,8 @@ struct smc_llc {
 	struct delayed_work withdraw_work;
 };
 
+void smc_llc_take_caps(struct smc_lgr *lgr, const struct smc_llc_caps *caps);
+
 /* LLC state of the group of @link. */
 static inline struct smc_llc *llc_from_link(const struct smc_link *link)
 {

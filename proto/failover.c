@@ -3,6 +3,7 @@
  * Order of messages when the peer of a connection moves between links; failover.h describes the
  * rules.
  */
+#include <smc/proto/cdc_imm.h>
 #include <smc/proto/failover.h>
 
 /**
@@ -243,6 +244,36 @@ int smc_failover_rx_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, c
 	if (!late)
 		return -ENOSPC;
 	failover_rx_park_msg(late, buf, msg);
+	return SMC_FAILOVER_PARKED;
+}
+
+/**
+ * smc_failover_rx_input_imm() - Decide what to do with a received immediate value
+ * @rx: state
+ * @slot: slot of the link that it arrived on, which is not fenced yet
+ * @size: bytes of our RMBE
+ * @imm: the value
+ *
+ * The caller serialises calls for one connection, and checks that a message has been handled before
+ * it takes a value.
+ *
+ * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_PARKED, or -EPROTO if no message precedes the value over
+ * this link, or if the value does not fit the one that does.
+ */
+int smc_failover_rx_input_imm(struct smc_failover_rx *rx, u8 slot, u32 size, u32 imm)
+{
+	struct smc_failover_parked *late;
+	int rc;
+
+	if (rx->slot == slot)
+		return rx->fresh ? -EPROTO : SMC_FAILOVER_TAKE;
+	late = failover_rx_find_parked(rx, slot);
+	if (!late || !late->message)
+		return -EPROTO;
+	rc = smc_cdc_imm_merge(late->msg, size, imm);
+	if (rc)
+		return rc;
+	late->msg_seq++;
 	return SMC_FAILOVER_PARKED;
 }
 

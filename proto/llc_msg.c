@@ -7,6 +7,7 @@
  */
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/llc_msg.h>
+#include <smc/proto/peer_caps.h>
 
 #define V2_TYPE		0x20	/* added to the type byte by version 2 */
 
@@ -71,6 +72,10 @@
 /* TEST LINK */
 #define TL_DATA		4
 
+/* CAPABILITIES */
+#define CA_OUI		4
+#define CA_BITS		8
+
 /* Check whether a type exists in a version. */
 static bool llc_msg_type_exists(u8 type, u8 version)
 {
@@ -84,6 +89,7 @@ static bool llc_msg_type_exists(u8 type, u8 version)
 		return version == 1 || version == 2;
 	case SMC_LLC_ADD_LINK_CONT:
 	case SMC_LLC_CONFIRM_RKEY_CONT:
+	case SMC_LLC_CAPS:
 		return version == 1;
 	case SMC_LLC_REQ_ADD_LINK:
 		return version == 2;
@@ -300,6 +306,9 @@ static int llc_msg_check(const u8 *buf, size_t len, u8 *type, u8 *version)
 		return -EOPNOTSUPP;
 	}
 	llc_msg_split_type(buf[OFF_TYPE], type, version);
+	/* somebody else's message, of which only the type and these bytes are known */
+	if (*type == SMC_LLC_CAPS && !smc_native_tag_is_oui(buf + CA_OUI))
+		return -ENOMSG;
 	if (*version == 1) {
 		if (len != SMC_LLC_V1_LEN || buf[OFF_LEN] != SMC_LLC_V1_LEN)
 			return -EPROTO;
@@ -455,6 +464,9 @@ int smc_llc_msg_parse(const u8 *buf, size_t len, struct smc_llc_msg *out)
 	case SMC_LLC_TEST_LINK:
 		memcpy(out->test_link.data, buf + TL_DATA,
 		       sizeof(out->test_link.data));
+		break;
+	case SMC_LLC_CAPS:
+		out->caps.bits = smc_wire_get_be32(buf + CA_BITS);
 		break;
 	}
 	return 0;
@@ -740,6 +752,10 @@ int smc_llc_msg_build(const struct smc_llc_msg *in, u8 *buf, size_t cap)
 		memcpy(buf + TL_DATA, in->test_link.data,
 		       sizeof(in->test_link.data));
 		break;
+	case SMC_LLC_CAPS:
+		smc_native_tag_put_oui(buf + CA_OUI);
+		smc_wire_put_be32(buf + CA_BITS, in->caps.bits);
+		break;
 	}
 	return len;
 }
@@ -839,6 +855,8 @@ const char *smc_llc_type_str(u8 type)
 		return "CONFIRM RKEY CONTINUATION";
 	case SMC_LLC_DELETE_RKEY:
 		return "DELETE RKEY";
+	case SMC_LLC_CAPS:
+		return "CAPABILITIES";
 	}
 	return NULL;
 }

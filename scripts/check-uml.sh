@@ -186,11 +186,11 @@ if [ "$flavour" = plain ] && want "$p-not-ready"; then
 fi
 
 # the packets on the wire
-checked "$p-wire" wire.py "--streams 1 --bytes 4194304 --name stream" --module ours \
+checked "$p-wire" wire.py "--native --streams 1 --bytes 4194304 --name stream" --module ours \
 	--script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
 # ... and their DSCP, of the connection that made the group
 class=(--module ours --script "$cases/wire.sh" --env WIRE=class --pcap full --timeout 300)
-class_words="--streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8"
+class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8"
 [ "$flavour" = debug ] ||
 	checked "$p-wire-class" wire.py "$class_words --further $out/$p-wire-class/link1.pcap --name class" \
 		--links 2 "${class[@]}"

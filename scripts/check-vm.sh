@@ -114,12 +114,12 @@ run dma --hosts 1 --pcap off --append swiotlb=force --module ours --ours "$dma/o
 
 # the packets on the wire, checked without the module's help
 wire=(--module ours --script "$cases/wire.sh" --pcap full --timeout 300)
-extra checked wire-stream wire.py "--streams 1 --bytes 4194304 --name stream" "${wire[@]}" \
+extra checked wire-stream wire.py "--native --streams 1 --bytes 4194304 --name stream" "${wire[@]}" \
 	--env WIRE=stream
 checked wire-connects wire.py "--streams 100 --bytes 1 --no-confirm-rkey --name connects" \
 	"${wire[@]}" --env WIRE=connects
 # ... with ECN, which User Mode Linux lacks
-checked wire-class wire.py "--streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8 --name class" \
+checked wire-class wire.py "--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8 --name class" \
 	"${wire[@]}" --env WIRE=class
 
 # versions 1 and 2, IPv4 and IPv6

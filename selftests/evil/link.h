@@ -187,6 +187,7 @@ void el_close(struct el_link *l);
 int el_qp_up(struct el_link *l, const struct smc_clc_accept *a);
 int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t len, u64 addr,
 	    u32 key);
+int el_post_imm(struct el_link *l, const void *buf, size_t len, u64 addr, u32 key, u32 imm);
 int el_flush(struct el_link *l, unsigned int timeout_ms);
 void el_poll(struct el_link *l);
 u8 *el_rmb(const struct el_link *l);
@@ -216,6 +217,7 @@ bool el_await(struct el_link *l, const unsigned int *count, unsigned int more_th
 void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);
 int el_cdc(struct el_conn *c, const struct smc_cdc_msg *m);
 int el_write(struct el_conn *c, size_t len);
+int el_write_imm(struct el_conn *c, size_t len);
 int el_claim(struct el_conn *c, size_t len);
 bool el_move(struct el_conn *c, struct el_link *to);
 int el_llc(struct el_link *l, const struct smc_llc_msg *msg);

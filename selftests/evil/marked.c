@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <smc/proto/cdc_imm.h>
 #include <smc/proto/peer_caps.h>
 
 #include "link.h"
@@ -473,6 +474,91 @@ static bool request_flood(struct el_env *e)
 	return ok;
 }
 
+/* Post an immediate value for @c that leads @ahead bytes beyond what was announced. */
+static bool send_imm(struct el_conn *c, u32 token, u32 ahead)
+{
+	static const u8 byte;
+
+	return !el_post_imm(c->link, &byte, 0, c->peer_addr, c->peer_rkey,
+			    smc_cdc_imm_build(token, c->prod + ahead)) && all_sent(c->link);
+}
+
+/* Immediate values in place of CDC messages: correct ones, and some without a connection. */
+static bool imms_work(struct el_env *e)
+{
+	u64 bad = el_counter(e->witness, "rx_cdc_bad");
+	struct el_second s;
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d);
+
+	for (int i = 0; ok && i < 40; i++)
+		ok = !el_write_imm(&s.c, 100) && (i % 8 || !el_write(&s.d, 10));
+	ok = ok && all_sent(s.c.link) && all_sent(s.d.link) && conn_alive(e, &s.c);
+	/* no connection has this index */
+	ok = ok && send_imm(&s.c, s.c.peer_token ^ 0x80, 1) && conn_alive(e, &s.c) &&
+	     conn_alive(e, &s.d) && el_counter(e->witness, "rx_cdc_bad") == bad + 1;
+	el_second_end(&s);
+	return ok;
+}
+
+/* Values that no message precedes, or that lead beyond the RMBE. */
+static bool imms_forged(struct el_env *e)
+{
+	struct el_second s;
+	bool ok = true;
+
+	for (int i = 0; ok && i < 3; i++) {
+		ok = native_begin(e, &s) && conn_alive(e, &s.d);
+		/* before any message; one ring and a byte ahead; as far as 24 bits go */
+		ok = ok && (!i || conn_alive(e, &s.c));
+		ok = ok && send_imm(&s.c, s.c.peer_token, !i ? 10 : i == 1 ? s.c.peer_len + 1 :
+				    0x800000);
+		ok = ok && conn_fails(e, &s.c) && conn_alive(e, &s.d);
+		if (!ok)
+			ktap_note("value %d", i);
+		el_second_end(&s);
+		el_poll(e->l);
+	}
+	return ok;
+}
+
+/* The first thing over another link is a value: it refers to no message there. */
+static bool imm_moved(struct el_env *e)
+{
+	struct el_second s;
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c) && conn_alive(e, &s.d) &&
+		  el_move(&s.c, &s.far) && !el_write_imm(&s.c, 100) && all_sent(&s.far) &&
+		  conn_fails(e, &s.c) && conn_alive(e, &s.d);
+
+	el_second_end(&s);
+	return ok;
+}
+
+/* CAPABILITIES: bits that nobody knows, lengths, repetitions; nothing of it has an effect. */
+static bool caps_forged(struct el_env *e)
+{
+	struct smc_llc_msg m = { .type = SMC_LLC_CAPS, .version = 1, .caps.bits = 0xfffffffe };
+	u64 bad = el_counter(e->witness, "rx_llc_bad");
+	u8 buf[SMC_LLC_V1_LEN];
+	struct el_second s;
+	bool ok = native_begin(e, &s) && conn_alive(e, &s.c);
+
+	for (int i = 0; ok && i < 100; i++)
+		ok = !el_llc(&s.l, &m);
+	smc_llc_msg_build(&m, buf, sizeof(buf));
+	/* of wrong length: malformed; with another OUI: somebody else's, ignored */
+	ok = ok && !el_raw(&s.l, buf, sizeof(buf) - 1) && !el_raw(&s.l, buf, sizeof(buf) + 1);
+	buf[4] ^= 1;
+	ok = ok && !el_raw(&s.l, buf, sizeof(buf)) && all_sent(&s.l) && conn_alive(e, &s.c) &&
+	     conn_alive(e, &s.d);
+	if (ok && el_counter(e->witness, "rx_llc_bad") != bad + 2) {
+		ktap_note("%llu bad messages",
+			  (unsigned long long)(el_counter(e->witness, "rx_llc_bad") - bad));
+		ok = false;
+	}
+	el_second_end(&s);
+	return ok;
+}
+
 const struct el_case el_marked_cases[] = {
 	{ "marked_works",	good_moves_work,	EL_UNHARMED,	"rx_validation", 2, { 0 } },
 	{ "marked_move_forged",	move_forged,		EL_UNHARMED,	"rx_validation", 7, { 0 } },
@@ -485,6 +571,10 @@ const struct el_case el_marked_cases[] = {
 	{ "marked_many_links",	many_links,		EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "marked_long_rkeys",	long_rkeys,		EL_UNHARMED,	"rx_llc_bad", 3, { 0 } },
 	{ "marked_hints",	request_flood,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "marked_imms",	imms_work,		EL_UNHARMED,	"rx_imm", 40, { 0 } },
+	{ "marked_imms_forged",	imms_forged,		EL_UNHARMED,	"rx_cdc_bad", 3, { 0 } },
+	{ "marked_imm_moved",	imm_moved,		EL_UNHARMED,	"rx_cdc_bad", 1, { 0 } },
+	{ "marked_caps_forged",	caps_forged,		EL_UNHARMED,	"rx_llc_bad", 2, { 0 } },
 };
 
 const unsigned int el_nr_marked_cases = TL_ARRAY_SIZE(el_marked_cases);
@@ -499,6 +589,9 @@ const struct el_case el_marked_served_cases[] = {
 	{ "served_marked_balance_deaf", balance_deaf,	EL_UNHARMED,	"conn_stay", 1, { 0 } },
 	{ "served_marked_balance_forged", balance_forged, EL_UNHARMED,	"conn_stay", 1, { 0 } },
 	{ "served_marked_long_rkeys", long_rkeys,	EL_UNHARMED,	"rx_llc_bad", 3, { 0 } },
+	{ "served_marked_imms",	imms_work,		EL_UNHARMED,	"rx_imm", 40, { 0 } },
+	{ "served_marked_imms_forged", imms_forged,	EL_UNHARMED,	"rx_cdc_bad", 3, { 0 } },
+	{ "served_marked_imm_moved", imm_moved,		EL_UNHARMED,	"rx_cdc_bad", 1, { 0 } },
 };
 
 const unsigned int el_nr_marked_served_cases = TL_ARRAY_SIZE(el_marked_served_cases);

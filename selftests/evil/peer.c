@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <smc/proto/cdc_imm.h>
 #include <smc/proto/cursor.h>
 
 #include "link.h"
@@ -316,6 +317,22 @@ int el_write(struct el_conn *c, size_t len)
 	}
 	c->good += len;
 	return el_claim(c, len);
+}
+
+/* Write @len bytes that the witness expects, and announce them by an immediate value. */
+int el_write_imm(struct el_conn *c, size_t len)
+{
+	u32 off = (u32)c->prod & (c->peer_len - 1);
+	u8 buf[1024];
+
+	if (len > sizeof(buf) || off + len > c->peer_len)
+		return -EMSGSIZE;
+	tl_fill(c->port, c->prod, buf, len);
+	c->prod += len;
+	c->good += len;
+	c->seq++;
+	return el_post_imm(c->link, buf, len, c->peer_addr + off, c->peer_rkey,
+			   smc_cdc_imm_build(c->peer_token, c->prod));
 }
 
 /* Find rkey and address on @to of the RMB that @c writes to. Returns false if unknown. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Verbs of the hostile peer: one RC queue pair from user space. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,19 +269,8 @@ int el_flush(struct el_link *l, unsigned int timeout_ms)
 	}
 }
 
-/**
- * el_post() - post one request
- * @l: group
- * @op: operation
- * @buf: bytes, copied; NULL for READ and atomic operations
- * @len: number of bytes
- * @addr: remote address, unused for SEND
- * @key: rkey, or key to invalidate; unused for other SENDs
- *
- * Return: 0 or a negative errno.
- */
-int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t len, u64 addr,
-	    u32 key)
+static int post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t len, u64 addr,
+		u32 key, u32 imm)
 {
 	u8 *stage = l->mem + STAGE_OFF + (size_t)(l->next_stage++ % STAGES) * EL_MSG_MAX;
 	struct ibv_sge sge = { .addr = (uintptr_t)stage, .length = len, .lkey = l->mr->lkey };
@@ -309,10 +299,33 @@ int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t le
 		wr.wr.rdma.remote_addr = addr;
 		wr.wr.rdma.rkey = key;
 		if (op == IBV_WR_RDMA_WRITE_WITH_IMM || op == IBV_WR_SEND_WITH_IMM)
-			wr.imm_data = 0x66666666;
+			wr.imm_data = htonl(imm);
 	}
 	if (ibv_post_send(l->qp, &wr, &bad))
 		return -EIO;
 	l->in_flight++;
 	return 0;
+}
+
+/**
+ * el_post() - post one request
+ * @l: group
+ * @op: operation
+ * @buf: bytes, copied; NULL for READ and atomic operations
+ * @len: number of bytes
+ * @addr: remote address, unused for SEND
+ * @key: rkey, or key to invalidate; unused for other SENDs
+ *
+ * Return: 0 or a negative errno.
+ */
+int el_post(struct el_link *l, enum ibv_wr_opcode op, const void *buf, size_t len, u64 addr,
+	    u32 key)
+{
+	return post(l, op, buf, len, addr, key, 0x66666666);
+}
+
+/* Post a WRITE of @len bytes with the immediate value @imm, as el_post(). */
+int el_post_imm(struct el_link *l, const void *buf, size_t len, u64 addr, u32 key, u32 imm)
+{
+	return post(l, IBV_WR_RDMA_WRITE_WITH_IMM, buf, len, addr, key, imm);
 }

@@ -68,7 +68,7 @@ static void fake_note_step(struct fake_ib *fake, enum fake_ib_change change,
 
 /* Add a receive completion to the CQ. fake->lock is held. */
 static void fake_cq_add_recv(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status,
-			     u32 len, enum ib_wc_opcode opcode)
+			     u32 len, enum ib_wc_opcode opcode, u32 imm)
 {
 	struct fake_cq *cq = fake_cq_of(qp->ib.send_cq);
 	struct fake_wc *wc = kzalloc(sizeof(*wc), GFP_ATOMIC);
@@ -80,13 +80,14 @@ static void fake_cq_add_recv(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_
 	wc->wc.qp = &qp->ib;
 	wc->wc.byte_len = len;
 	wc->wc.opcode = opcode;
+	wc->wc.ex.imm_data = cpu_to_be32(imm);
 	list_add_tail(&wc->entry, &cq->done);
 }
 
 /* Add a send completion to the CQ, likewise. */
 static void fake_cq_add_send(struct fake_ib_qp *qp, struct ib_cqe *cqe, enum ib_wc_status status)
 {
-	fake_cq_add_recv(qp, cqe, status, 0, IB_WC_SEND);
+	fake_cq_add_recv(qp, cqe, status, 0, IB_WC_SEND, 0);
 }
 
 /* Call the completion handler, which runs when BHs are on again. fake->lock is not held. */
@@ -170,10 +171,13 @@ static struct fake_ib_wr *fake_wr_copy_send(const struct ib_send_wr *wr)
 	copy->num_sge = min(wr->num_sge, FAKE_IB_SGES);
 	memcpy(copy->sge, wr->sg_list, copy->num_sge * sizeof(copy->sge[0]));
 	/* the drain marker is a WRITE without memory */
-	if (wr->opcode == IB_WR_RDMA_WRITE && wr->num_sge) {
+	if ((wr->opcode == IB_WR_RDMA_WRITE && wr->num_sge) ||
+	    wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM) {
 		copy->raddr = rdma_wr(wr)->remote_addr;
 		copy->rkey = rdma_wr(wr)->rkey;
 	}
+	if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
+		copy->imm = be32_to_cpu(wr->ex.imm_data);
 	return copy;
 }
 
@@ -632,7 +636,7 @@ void fake_ib_flush(struct fake_ib_qp *qp)
 
 /* Copy @buf into the oldest receive and complete it with the other arguments. */
 static void fake_qp_complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
-				  enum ib_wc_status status, enum ib_wc_opcode opcode)
+				  enum ib_wc_status status, enum ib_wc_opcode opcode, u32 imm)
 {
 	struct fake_ib *fake = fake_ib_of(qp->ib.device);
 	struct fake_ib_wr *wr;
@@ -650,7 +654,7 @@ static void fake_qp_complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 byte
 		bytes -= piece;
 	}
 	if (wr) {
-		fake_cq_add_recv(qp, wr->cqe, status, len, opcode);
+		fake_cq_add_recv(qp, wr->cqe, status, len, opcode, imm);
 		fake_qp_drop_wr(qp, wr, true);
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
@@ -661,13 +665,13 @@ static void fake_qp_complete_recv(struct fake_ib_qp *qp, const u8 *buf, u32 byte
 void fake_ib_receive(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
 		     enum ib_wc_status status)
 {
-	fake_qp_complete_recv(qp, buf, bytes, len, status, IB_WC_RECV);
+	fake_qp_complete_recv(qp, buf, bytes, len, status, IB_WC_RECV, 0);
 }
 
-/* Consume the oldest receive by a WRITE of @len bytes with immediate data. */
-void fake_ib_write_with_imm(struct fake_ib_qp *qp, u32 len)
+/* Consume the oldest receive by a WRITE of @len bytes with the immediate value @imm. */
+void fake_ib_write_with_imm(struct fake_ib_qp *qp, u32 len, u32 imm)
 {
-	fake_qp_complete_recv(qp, NULL, 0, len, IB_WC_SUCCESS, IB_WC_RECV_RDMA_WITH_IMM);
+	fake_qp_complete_recv(qp, NULL, 0, len, IB_WC_SUCCESS, IB_WC_RECV_RDMA_WITH_IMM, imm);
 }
 
 /* Raise an asynchronous event of the queue pair. */

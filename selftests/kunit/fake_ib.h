@@ -118,6 +118,7 @@ struct fake_ib {
  * @flags: IB_SEND_* of a send request
  * @raddr: remote address of a WRITE
  * @rkey: remote key of a WRITE
+ * @imm: immediate value of a WRITE that has one
  * @num_sge: elements of @sge
  * @sge: local memory
  */
@@ -128,6 +129,7 @@ struct fake_ib_wr {
 	int flags;
 	u64 raddr;
 	u32 rkey;
+	u32 imm;
 	int num_sge;
 	struct ib_sge sge[FAKE_IB_SGES];
 };
@@ -172,7 +174,7 @@ void fake_ib_complete(struct fake_ib_qp *qp, u32 n, enum ib_wc_status status);
 void fake_ib_flush(struct fake_ib_qp *qp);
 void fake_ib_receive(struct fake_ib_qp *qp, const u8 *buf, u32 bytes, u32 len,
 		     enum ib_wc_status status);
-void fake_ib_write_with_imm(struct fake_ib_qp *qp, u32 len);
+void fake_ib_write_with_imm(struct fake_ib_qp *qp, u32 len, u32 imm);
 void fake_ib_qp_event(struct fake_ib_qp *qp, enum ib_event_type type);
 struct fake_ib_wr *fake_ib_sent(struct fake_ib_qp *qp, u32 i);
 

@@ -186,7 +186,7 @@ void fake_conn_remove(struct fake_conn *conn)
 	if (conn->removed)
 		return;
 	conn->removed = true;
-	smc_lgr_del_conn(conn->lgr, conn->token);
+	smc_lgr_del_conn(conn->lgr, conn->token, false);
 }
 
 void fake_conn_put(struct fake_conn *conn)

@@ -13,6 +13,7 @@
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
+#include <smc/proto/cdc_imm.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/link_pick.h>
 #include <smc/tcp/clcsock.h>
@@ -483,6 +484,207 @@ static void conn_guard_foreign(struct kunit *test)
 	conn_env_repeat_bytes(test, &e, 0);
 	KUNIT_EXPECT_FALSE(test, e.conn->tx.ring.guarded);
 	KUNIT_EXPECT_EQ(test, smc_ring_tx_window(&e.conn->tx.ring), SIZE);
+	conn_env_end(&e);
+}
+
+/* The same, once what was posted before has completed. */
+static void conn_env_send_next(struct conn_env *e, u32 len)
+{
+	conn_complete_sends(e->conn->link);
+	conn_env_send(e, len);
+}
+
+/* Return whether the last post over @link was a WRITE with the immediate value @imm. */
+static bool link_has_sent_imm(const struct smc_link *link, u32 imm)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+	struct fake_ib_wr *wr = qp->nsends ? fake_ib_sent(qp, qp->nsends - 1) : NULL;
+
+	return wr && wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM && wr->imm == imm;
+}
+
+/* Return whether it was a message. */
+static bool link_has_sent_whole(const struct smc_link *link)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+
+	return qp->nsends && fake_ib_sent(qp, qp->nsends - 1)->opcode == IB_WR_SEND;
+}
+
+static void conn_imm_sent(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .cons.off = 500 };
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM;
+	e.conn->tx.ring.reserve = 0;	/* of a foreign peer */
+	/* the first message over a link is a whole one */
+	conn_env_send_next(&e, 100);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
+	conn_env_send_next(&e, 50);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 150));
+	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), 1);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.seq, 2);
+	/* ... and one that says more than where the bytes end: an update, urgent data, B */
+	conn_complete_sends(e.second);
+	spin_lock_bh(&e.conn->lock);
+	e.conn->tx.cons_due = true;
+	spin_unlock_bh(&e.conn->lock);
+	conn_env_send_next(&e, 10);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
+	conn_env_send_next(&e, 10);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 170));
+	spin_lock_bh(&e.conn->lock);
+	smc_urgent_tx_mark(&e.conn->tx.urg, 180, 170);
+	spin_unlock_bh(&e.conn->lock);
+	conn_env_send_next(&e, 10);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
+	spin_lock_bh(&e.conn->lock);
+	smc_urgent_tx_note_consumed(&e.conn->tx.urg, 180);
+	spin_unlock_bh(&e.conn->lock);
+	conn_env_send_next(&e, 10);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 190));
+	conn_env_send_next(&e, SIZE - 190);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | SIZE));
+	conn_env_send_next(&e, 1);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
+	KUNIT_EXPECT_TRUE(test, e.conn->tx.sent_blocked);
+	/* B is on already: the peer has read some, but not enough for what is queued by now */
+	conn_complete_sends(e.second);
+	spin_lock_bh(&e.conn->lock);
+	smc_ring_tx_prepare(&e.conn->tx.ring, 1000);
+	spin_unlock_bh(&e.conn->lock);
+	conn_env_receive_msg(&e, e.second, &msg);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | (SIZE + 500)));
+	KUNIT_EXPECT_TRUE(test, e.conn->tx.sent_blocked);
+	conn_env_end(&e);
+}
+
+/* On a new link, and while an answer of the peer is due there, messages are whole. */
+static void conn_imm_new_link(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1 };
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM;
+	conn_env_send_next(&e, 100);
+	conn_env_send_next(&e, 100);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 200));
+	conn_env_lose_link(test, &e, true);
+	conn_complete_sends(e.first);
+	conn_env_send_next(&e, 100);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.first));
+	conn_env_receive_msg(&e, e.first, &msg);
+	conn_env_send_next(&e, 100);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.first, PEER_TOKEN << 24 | 400));
+	conn_env_end(&e);
+}
+
+static void conn_imm_foreign(struct kunit *test)
+{
+	struct conn_env e;
+	int i;
+
+	conn_env_begin(test, &e);
+	for (i = 0; i < 4; i++) {
+		conn_env_send_next(&e, 100);
+		KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
+	}
+	conn_env_end(&e);
+}
+
+static void conn_env_receive_imm(struct conn_env *e, struct smc_link *link, u32 token, u32 pos)
+{
+	smc_conn_lgr_events.imm(link, smc_cdc_imm_build(token, pos));
+}
+
+static void conn_imm_received(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10, .cons.off = 0 };
+	u64 bad = smc_stats_get(&init_net, SMC_STAT_RX_CDC_BAD);
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	conn_env_receive_msg(&e, e.second, &msg);
+	conn_env_receive_imm(&e, e.second, e.conn->token, 60);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 60);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.seq, 2);
+	/* stale, as after a failover of the peer; it counts as a message nevertheless */
+	conn_env_receive_imm(&e, e.second, e.conn->token, 30);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 60);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.seq, 3);
+	conn_env_receive_imm(&e, e.second, e.conn->token, SIZE);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, SIZE);
+	/* no connection has this index */
+	conn_env_receive_imm(&e, e.second, e.conn->token + 1, 10);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CDC_BAD), bad + 1);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
+	/* more than fits into the RMBE */
+	conn_env_receive_imm(&e, e.second, e.conn->token, SIZE + 1);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CDC_BAD), bad + 2);
+	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, SIZE);
+	conn_env_end(&e);
+}
+
+/* Close the connection, whose peer does not answer, and return the indices that are kept then. */
+static u32 conn_env_end_deaf(struct conn_env *e)
+{
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_lgr *lgr = e->lgr;
+
+	smc_conn_get(e->conn);
+	smc_conn_close(e->conn, true, 0, NULL);
+	conn_complete_sends(e->conn->link);
+	/* the peer's time is over */
+	spin_lock_bh(&e->conn->lock);
+	if (e->conn->deadline_armed)
+		e->conn->deadline = jiffies - 1;
+	spin_unlock_bh(&e->conn->lock);
+	smc_conn_queue_work(e->conn);
+	smc_conn_put(e->conn);
+	smc_conn_put(e->conn);
+	smc_link_put(e->second);
+	smc_link_put(e->first);
+	while (READ_ONCE(lgr->nconns) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return READ_ONCE(lgr->nkept);
+}
+
+/* Late values may come for a connection whose end the peer has not confirmed. */
+static void conn_imm_index(struct kunit *test)
+{
+	struct smc_cdc_msg closed = { .seq = 1, .state = SMC_CDC_S_ABORT };
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
+	KUNIT_EXPECT_EQ(test, conn_env_end_deaf(&e), 1);
+	/* ... but not after its A */
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
+	conn_env_receive_msg(&e, e.second, &closed);
+	KUNIT_EXPECT_EQ(test, conn_env_end_deaf(&e), 0);
+	/* ... nor from a foreign peer, nor if we have not announced that we take them */
+	conn_env_begin(test, &e);
+	KUNIT_EXPECT_EQ(test, conn_env_end_deaf(&e), 0);
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
+	e.lgr->caps = 0;
+	KUNIT_EXPECT_EQ(test, conn_env_end_deaf(&e), 0);
+}
+
+/* A value that comes before any message is a lie. */
+static void conn_imm_first(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	conn_env_receive_imm(&e, e.second, e.conn->token, 10);
+	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 0);
 	conn_env_end(&e);
 }
 
@@ -1039,6 +1241,12 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_abort_rewound),
 	KUNIT_CASE(conn_guarded),
 	KUNIT_CASE(conn_guard_foreign),
+	KUNIT_CASE(conn_imm_sent),
+	KUNIT_CASE(conn_imm_new_link),
+	KUNIT_CASE(conn_imm_foreign),
+	KUNIT_CASE(conn_imm_received),
+	KUNIT_CASE(conn_imm_first),
+	KUNIT_CASE(conn_imm_index),
 	KUNIT_CASE(conn_reserve_lasts),
 	KUNIT_CASE_SLOW(conn_balance),
 	KUNIT_CASE(conn_reset_behind_abort),

@@ -20,6 +20,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
 
+#include "../../lgr/internal.h"
 #include "lgr_env.h"
 #include "suites.h"
 
@@ -221,20 +222,86 @@ static void lgr_conn_table(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, 0));
 	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, 0xffffff00));
 	/* unknown token: no effect */
-	smc_lgr_del_conn(lgr, tokens[9] ^ 0x100);
+	smc_lgr_del_conn(lgr, tokens[9] ^ 0x100, false);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_LGR_CONNS_MAX);
-	smc_lgr_del_conn(lgr, tokens[9]);
-	smc_lgr_del_conn(lgr, tokens[9]);
+	smc_lgr_del_conn(lgr, tokens[9], false);
+	smc_lgr_del_conn(lgr, tokens[9], false);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, SMC_LGR_CONNS_MAX - 1);
 	KUNIT_EXPECT_NULL(test, conn_find_rcu(lgr, tokens[9]));
 	token = tokens[9];
 	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, conn_address(9), &tokens[9]), 0);
 	KUNIT_EXPECT_EQ(test, token & 0xff, tokens[9] & 0xff);
 	for (i = 0; i < SMC_LGR_CONNS_MAX; i++)
-		smc_lgr_del_conn(lgr, tokens[i]);
+		smc_lgr_del_conn(lgr, tokens[i], false);
 	KUNIT_EXPECT_EQ(test, lgr->nconns, 0);
 	/* plus the one of the idle work */
 	KUNIT_EXPECT_EQ(test, kref_read(&lgr->ref), refs + 1);
+}
+
+/* An index that immediate values may still name is given to no other connection. */
+static void lgr_conn_index_kept(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	u32 tokens[3], again, n = 0;
+	unsigned long index = 0;
+	struct smc_conn *conn;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, conn_address(i), &tokens[i]), 0);
+	rcu_read_lock();
+	conn = smc_lgr_find_conn_by_index(lgr, tokens[1] & 0xff);
+	rcu_read_unlock();
+	KUNIT_EXPECT_PTR_EQ(test, conn, conn_address(1));
+	smc_lgr_del_conn(lgr, tokens[1], true);
+	KUNIT_EXPECT_EQ(test, lgr->nkept, 1);
+	KUNIT_EXPECT_EQ(test, lgr->nconns, 2);
+	rcu_read_lock();
+	conn = smc_lgr_find_conn_by_index(lgr, tokens[1] & 0xff);
+	rcu_read_unlock();
+	KUNIT_EXPECT_NULL(test, conn);
+	/* walks pass over it */
+	rcu_read_lock();
+	while (smc_lgr_next_conn(lgr, &index))
+		n++;
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, n, 2);
+	/* a token that is gone has no effect */
+	smc_lgr_del_conn(lgr, tokens[1], true);
+	KUNIT_EXPECT_EQ(test, lgr->nkept, 1);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, conn_address(1), &again), 0);
+	KUNIT_EXPECT_NE(test, again & 0xff, tokens[1] & 0xff);
+	/* the others come back */
+	smc_lgr_del_conn(lgr, tokens[0], false);
+	KUNIT_EXPECT_EQ(test, smc_lgr_add_conn(lgr, conn_address(0), &tokens[1]), 0);
+	KUNIT_EXPECT_EQ(test, tokens[1] & 0xff, tokens[0] & 0xff);
+	smc_lgr_del_conn(lgr, tokens[1], false);
+	smc_lgr_del_conn(lgr, tokens[2], false);
+	smc_lgr_del_conn(lgr, again, false);
+}
+
+/* Kept indices are no places; with few left the group takes no more connections. */
+static void lgr_conn_indices_used_up(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	u32 i, places, token;
+
+	for (i = 0; i < SMC_LGR_CONNS_MAX / 2; i++) {
+		KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, conn_address(0), &token), 0);
+		smc_lgr_del_conn(lgr, token, true);
+	}
+	KUNIT_EXPECT_EQ(test, lgr->phase_out_reason, SMC_LINK_OK);
+	mutex_lock(&smc_registry.lock);
+	for (places = 0; smc_lgr_reserve_conn(lgr); places++)
+		;
+	mutex_unlock(&smc_registry.lock);
+	KUNIT_EXPECT_EQ(test, places, SMC_LGR_CONNS_MAX - SMC_LGR_CONNS_MAX / 2);
+	KUNIT_ASSERT_EQ(test, smc_lgr_add_conn(lgr, conn_address(0), &token), 0);
+	smc_lgr_del_conn(lgr, token, true);
+	KUNIT_EXPECT_EQ(test, lgr->phase_out_reason, SMC_LINK_IDLE);
+	for (i = 1; i < places; i++)
+		smc_lgr_unreserve_conn(lgr);
+	KUNIT_EXPECT_EQ(test, lgr->reserved, 0);
 }
 
 struct conn_walk {
@@ -272,12 +339,12 @@ static void lgr_walk_conns_resumes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.n, 3);
 	KUNIT_EXPECT_PTR_EQ(test, w.last, conn_address(0));
 	/* the connection at which it ended may be gone */
-	smc_lgr_del_conn(lgr, tokens[1]);
+	smc_lgr_del_conn(lgr, tokens[1], false);
 	w = (struct conn_walk) { };
 	smc_lgr_walk_conns(lgr, conn_count_walk, &w);
 	KUNIT_EXPECT_EQ(test, w.n, 2);
-	smc_lgr_del_conn(lgr, tokens[0]);
-	smc_lgr_del_conn(lgr, tokens[2]);
+	smc_lgr_del_conn(lgr, tokens[0], false);
+	smc_lgr_del_conn(lgr, tokens[2], false);
 }
 
 static void lgr_walk_conns(struct kunit *test)
@@ -469,9 +536,9 @@ static void lgr_places(struct kunit *test)
 	while (lgr->reserved)
 		smc_lgr_unreserve_conn(lgr);
 	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&lgr->idle_work));
-	smc_lgr_del_conn(lgr, tokens[0]);
+	smc_lgr_del_conn(lgr, tokens[0], false);
 	for (i = 1; i < 16; i += 2)
-		smc_lgr_del_conn(lgr, tokens[i]);
+		smc_lgr_del_conn(lgr, tokens[i], false);
 }
 
 /* Groups and first contacts of another namespace do not match. */
@@ -1678,6 +1745,8 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_terminate_ok),
 	KUNIT_CASE(link_outlives_lgr),
 	KUNIT_CASE(lgr_conn_table),
+	KUNIT_CASE(lgr_conn_index_kept),
+	KUNIT_CASE(lgr_conn_indices_used_up),
 	KUNIT_CASE(lgr_walk_conns),
 	KUNIT_CASE(lgr_walk_conns_resumes),
 	KUNIT_CASE(contact_first),

@@ -8,6 +8,7 @@
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
+#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
@@ -649,6 +650,69 @@ static void llc_announcement_end(struct kunit *test, struct llc_announcement *a,
 	destroy_work_on_stack(&a->work);
 	KUNIT_EXPECT_EQ(test, a->rc, 0);
 	KUNIT_EXPECT_EQ(test, llc_link_count_sent(a->link, SMC_LLC_CONFIRM_RKEY, false, &msg), n);
+}
+
+static void llc_link_receive_caps(struct smc_link *link, u32 bits)
+{
+	struct smc_llc_msg msg = { .type = SMC_LLC_CAPS, .version = 1, .caps.bits = bits };
+
+	llc_link_receive(link, &msg);
+}
+
+/* Each side says what it can do over each link, and uses what both can. */
+static void llc_capabilities(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	KUNIT_EXPECT_EQ(test, p.lgr->caps, SMC_CAP_WRITE_IMM);
+	KUNIT_EXPECT_FALSE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));
+	smc_llc_announce_caps(p.first);
+	smc_llc_announce_caps(p.second);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CAPS, false, &msg), 1);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_CAPS, false, &msg), 1);
+	KUNIT_EXPECT_EQ(test, msg.caps.bits, 1);
+	/* bits that this host does not know */
+	llc_link_receive_caps(p.first, 0xfffffffe);
+	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1);
+	llc_link_receive_caps(p.second, 0xffffffff);
+	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM);
+	/* none is taken back */
+	llc_link_receive_caps(p.first, 0);
+	KUNIT_EXPECT_TRUE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));
+	llc_pair_end(&p);
+}
+
+/* A foreign peer gets no announcement, and has no effect with one. */
+static void llc_capabilities_foreign(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, 0);
+	smc_llc_announce_caps(p.first);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CAPS, false, &msg), 0);
+	llc_link_receive_caps(p.first, 1);
+	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, 0);
+	llc_pair_end(&p);
+}
+
+/* net.smc.smcr_write_imm 0: nothing is announced, nor used. */
+static void llc_capabilities_off(struct kunit *test)
+{
+	struct smc_settings *settings = smc_settings_get(&init_net);
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	settings->write_imm = 0;
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	settings->write_imm = 1;
+	smc_llc_announce_caps(p.first);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CAPS, false, &msg), 0);
+	llc_link_receive_caps(p.first, 1);
+	KUNIT_EXPECT_FALSE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));
+	llc_pair_end(&p);
 }
 
 /*
@@ -1349,6 +1413,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_asked_turn),
 	KUNIT_CASE(llc_asked_links),
 	KUNIT_CASE(llc_asked_offer),
+	KUNIT_CASE(llc_capabilities),
+	KUNIT_CASE(llc_capabilities_foreign),
+	KUNIT_CASE(llc_capabilities_off),
 	KUNIT_CASE(llc_rkey_new_link),
 	KUNIT_CASE(llc_rkey_repeated),
 	KUNIT_CASE(llc_rkey_refused),

@@ -366,6 +366,70 @@ static void wr_post_chain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wr->sge[0].lkey, t->qp->pd->local_dma_lkey);
 }
 
+/* Take a slot whose completion is the @no-th of the case. */
+static struct smc_wr_slot *wr_take_slot(struct kunit *test, u64 no)
+{
+	struct wr_env *t = test->priv;
+	struct smc_wr_slot *slot = smc_wr_slot_get(t->qp);
+
+	KUNIT_ASSERT_NOT_NULL(test, slot);
+	slot->owner = t;
+	slot->done = wr_env_done;
+	slot->cookie = no;
+	return slot;
+}
+
+/* Without a message the last WRITE has the value, and completes the slot. */
+static void wr_post_imm(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_write writes[2] = {
+		{ .laddr = 0x1000, .lkey = 1, .len = 10, .raddr = 0x5000, .rkey = 7 },
+		{ .laddr = 0x2000, .lkey = 1, .len = 20, .raddr = 0x6000, .rkey = 7 },
+	};
+	struct smc_wr_slot *slot;
+	struct fake_ib_wr *wr;
+
+	slot = wr_take_slot(test, 1);
+	KUNIT_ASSERT_EQ(test, smc_wr_post_imm(slot, 0xab123456, writes, 2, true), 0);
+	KUNIT_ASSERT_EQ(test, t->fqp->nsends, 2);
+	wr = fake_ib_sent(t->fqp, 0);
+	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
+	KUNIT_EXPECT_EQ(test, wr->flags, 0);
+	KUNIT_EXPECT_EQ(test, wr->raddr, 0x5000);
+	wr = fake_ib_sent(t->fqp, 1);
+	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE_WITH_IMM);
+	KUNIT_EXPECT_EQ(test, wr->flags, IB_SEND_SIGNALED | IB_SEND_SOLICITED);
+	KUNIT_EXPECT_EQ(test, wr->raddr, 0x6000);
+	KUNIT_EXPECT_EQ(test, wr->imm, 0xab123456);
+	KUNIT_EXPECT_EQ(test, slot->bytes, 30);
+	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	KUNIT_EXPECT_EQ(test, t->done_failed, 0);
+
+	/* the next WRITEs are plain again, and complete nothing */
+	slot = wr_take_slot(test, 2);
+	KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, writes, 2, true), 0);
+	wr = fake_ib_sent(t->fqp, 1);
+	KUNIT_EXPECT_EQ(test, wr->opcode, IB_WR_RDMA_WRITE);
+	KUNIT_EXPECT_PTR_EQ(test, wr->cqe, &t->qp->write_cqe);
+	KUNIT_EXPECT_EQ(test, fake_ib_sent(t->fqp, 2)->opcode, IB_WR_SEND);
+	fake_ib_complete(t->fqp, 3, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 2);
+
+	slot = wr_take_slot(test, 3);
+	KUNIT_EXPECT_EQ(test, smc_wr_post_imm(slot, 1, writes, 0, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, smc_wr_post_imm(slot, 1, writes, SMC_WR_WRITES_MAX + 1, true),
+			-EINVAL);
+	/* a value that does not arrive breaks the queue pair, as a message would */
+	KUNIT_ASSERT_EQ(test, smc_wr_post_imm(slot, 1, writes, 1, true), 0);
+	fake_ib_complete(t->fqp, 1, IB_WC_RETRY_EXC_ERR);
+	KUNIT_EXPECT_EQ(test, t->done_failed, 1);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	slot = smc_wr_slot_get(t->qp);
+	KUNIT_EXPECT_NULL(test, slot);
+}
+
 /* A WRITE with several gather elements is posted as given, and never inline. */
 static void wr_post_gather(struct kunit *test)
 {
@@ -1095,8 +1159,11 @@ static void wr_receive_imm(struct kunit *test)
 
 	for (i = 0; i < WR_ENV_RECVS; i++)
 		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
-	for (i = 0; i < WR_ENV_RECVS; i++)
-		fake_ib_write_with_imm(t->fqp, SMC_WR_MSG_LEN);
+	for (i = 0; i < WR_ENV_RECVS; i++) {
+		fake_ib_write_with_imm(t->fqp, SMC_WR_MSG_LEN, 0x12345600 + i);
+		KUNIT_EXPECT_EQ(test, t->imm, 0x12345600 + i);
+	}
+	KUNIT_EXPECT_EQ(test, t->imms, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->received, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
@@ -1144,6 +1211,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_post_sizes),
 	KUNIT_CASE(wr_post_chain),
 	KUNIT_CASE(wr_post_inline),
+	KUNIT_CASE(wr_post_imm),
 	KUNIT_CASE(wr_post_gather),
 	KUNIT_CASE(wr_complete_batch),
 	KUNIT_CASE(wr_signal_cadence),

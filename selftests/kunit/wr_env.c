@@ -17,6 +17,15 @@ static void wr_env_on_received(void *ctx, const u8 *buf, u32 len)
 	memcpy(t->bytes, buf, min_t(u32, len, sizeof(t->bytes)));
 }
 
+static void wr_env_on_received_imm(void *ctx, u32 imm)
+{
+	struct wr_env *t = ctx;
+
+	t->bad_context |= !in_softirq();
+	t->imms++;
+	t->imm = imm;
+}
+
 static void wr_env_on_broken(void *ctx, enum ib_wc_status status)
 {
 	struct wr_env *t = ctx;
@@ -38,6 +47,7 @@ static void wr_env_on_slots_free(void *ctx)
 
 const struct smc_wr_events wr_env_events = {
 	.received = wr_env_on_received,
+	.received_imm = wr_env_on_received_imm,
 	.broken = wr_env_on_broken,
 	.slots_free = wr_env_on_slots_free,
 };

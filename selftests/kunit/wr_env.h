@@ -23,6 +23,8 @@
  * @received: received upcalls
  * @len: bytes of the last message
  * @bytes: the last message
+ * @imms: received_imm upcalls
+ * @imm: value of the last one
  * @broken: broken upcalls
  * @status: status of the first one
  * @slots_free: slots_free upcalls
@@ -42,6 +44,8 @@ struct wr_env {
 	u32 received;
 	u32 len;
 	u8 bytes[SMC_WR_LLC_MAX];
+	u32 imms;
+	u32 imm;
 	u32 broken;
 	enum ib_wc_status status;
 	u32 slots_free;

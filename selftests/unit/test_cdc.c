@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* CDC messages: captured and constructed bytes, round trips, hostile input. */
+#include <smc/proto/cdc_imm.h>
 #include <smc/proto/cdc_msg.h>
+#include <smc/proto/cursor.h>
 #include "unit.h"
 
 #define SIZE 65536
@@ -348,6 +350,69 @@ static void mutations(void)
 	}
 }
 
+/* ---- immediate values ---- */
+
+static void imm_layout(void)
+{
+	CHECK_EQ(smc_cdc_imm_build(0x11223344, 0xaabbccddULL), 0x44bbccdd);
+	CHECK_EQ(smc_cdc_imm_get_index(0x44bbccdd), 0x44);
+	CHECK_EQ(smc_cdc_imm_get_advance(0x44bbccdd, 0xaabbccddULL), 0);
+	CHECK_EQ(smc_cdc_imm_get_advance(0x44bbccdd, 0x12bbccd0ULL), 13);
+	/* across the end of 24 bits, both ways */
+	CHECK_EQ(smc_cdc_imm_get_advance(0xff000005, 0xfffffeULL), 7);
+	CHECK_EQ(smc_cdc_imm_get_advance(0xfffffffe, 0x1000005ULL), -7);
+	CHECK_EQ(smc_cdc_imm_get_advance(SMC_CDC_IMM_RMBE_MAX, 0), (s32)SMC_CDC_IMM_RMBE_MAX);
+	CHECK_EQ(smc_cdc_imm_get_advance(0, SMC_CDC_IMM_RMBE_MAX), -(s32)SMC_CDC_IMM_RMBE_MAX);
+}
+
+/* A merged message is the one that the sender would have sent, whatever the ring and position. */
+static void imm_merges(void)
+{
+	int i;
+
+	for (i = 0; i < 20000; i++) {
+		u32 size = SMC_RMBE_SIZE_MIN << unit_below(9);
+		u64 pos = unit_rand() & 0xffffffffffULL, next = pos + 1 + unit_below(size);
+		struct smc_cdc_msg msg = {
+			.seq = (u16)unit_rand(), .token = (u32)unit_rand(),
+			.flags = SMC_CDC_F_BLOCKED | SMC_CDC_F_URG_PENDING, .cons.off = 5,
+			.ext = SMC_CDC_EXT_ACK, .ack_seq = 9,
+		}, want = {
+			.token = msg.token, .cons.off = 5, .seq = (u16)(msg.seq + 1),
+			.flags = SMC_CDC_F_BLOCKED,
+		};
+		u8 buf[SMC_CDC_LEN], expected[SMC_CDC_LEN];
+
+		REQUIRE(size <= SMC_CDC_IMM_RMBE_MAX);
+		smc_cursor_from_pos(pos, size, &msg.prod);
+		smc_cursor_from_pos(next, size, &want.prod);
+		smc_cdc_msg_build(&msg, buf, sizeof(buf));
+		smc_cdc_msg_build(&want, expected, sizeof(expected));
+		CHECK_EQ(smc_cdc_imm_merge(buf, size, smc_cdc_imm_build(msg.token, next)), 0);
+		CHECK_MEM(buf, expected, sizeof(buf));
+	}
+}
+
+static void imm_refused(void)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .token = 2, .prod.off = 100 };
+	u8 buf[SMC_CDC_LEN], same[SMC_CDC_LEN];
+
+	smc_cdc_msg_build(&msg, buf, sizeof(buf));
+	memcpy(same, buf, sizeof(same));
+	/* no progress, backwards, beyond the RMBE, an RMBE that is too large */
+	CHECK_EQ(smc_cdc_imm_merge(buf, 16384, 100), -EPROTO);
+	CHECK_EQ(smc_cdc_imm_merge(buf, 16384, 99), -EPROTO);
+	CHECK_EQ(smc_cdc_imm_merge(buf, 16384, 100 + 16385), -EPROTO);
+	CHECK_EQ(smc_cdc_imm_merge(buf, SMC_CDC_IMM_RMBE_MAX * 2, 101), -EPROTO);
+	CHECK_MEM(buf, same, sizeof(buf));
+	CHECK_EQ(smc_cdc_imm_merge(buf, 16384, 100 + 16384), 0);
+	memset(&msg, 0, sizeof(msg));
+	msg.flags = SMC_CDC_F_FAILOVER;
+	smc_cdc_msg_build(&msg, buf, sizeof(buf));
+	CHECK_EQ(smc_cdc_imm_merge(buf, 16384, 1), -EPROTO);
+}
+
 static const struct unit_case cases[] = {
 	UNIT_CASE(golden_bytes),
 	UNIT_CASE(field_places),
@@ -359,6 +424,9 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(reserved_bits_are_ignored),
 	UNIT_CASE(builder_refuses),
 	UNIT_CASE(mutations),
+	UNIT_CASE(imm_layout),
+	UNIT_CASE(imm_merges),
+	UNIT_CASE(imm_refused),
 };
 
 UNIT_MAIN("cdc", cases)

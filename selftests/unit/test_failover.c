@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The link that the peer writes over: order of links and messages, limits, invalid input. */
+#include <smc/proto/cdc_imm.h>
 #include <smc/proto/failover.h>
 #include "unit.h"
 
@@ -612,6 +613,44 @@ static void too_many(void)
 	CHECK_EQ(input(1, 20, false, 0, 0), SMC_FAILOVER_PARKED);
 }
 
+/* An immediate value waits as a part of the message before it. */
+static void immediate_values(void)
+{
+	struct smc_failover_msg msg;
+	struct smc_cdc_msg parsed;
+
+	/* over the link in use, after any message */
+	smc_failover_rx_init(&rx, 0);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 0, 16384, 1), SMC_FAILOVER_TAKE);
+	/* over another link: not before a message, also not after a validation alone */
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 1), -EPROTO);
+	CHECK_EQ(input(1, 5, true, 1, 1), SMC_FAILOVER_PARKED);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 1), -EPROTO);
+	/* message 6 has the cursor 6 */
+	CHECK_EQ(input(1, 6, false, 0, 0), SMC_FAILOVER_PARKED);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 16384 + 7), -EPROTO);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 6), -EPROTO);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 5), -EPROTO);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 100), SMC_FAILOVER_PARKED);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 16384 + 50), SMC_FAILOVER_PARKED);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 0, 16384, 1), SMC_FAILOVER_TAKE);
+	smc_failover_rx_note_fenced(&rx, 0);
+	expect_next(1, 5, true);
+	CHECK(smc_failover_rx_next(&rx, &msg));
+	CHECK_EQ(msg.seq, 8);
+	CHECK_EQ(smc_cdc_msg_parse(msg.msg, SMC_CDC_LEN, 16384, 16384, &parsed), 0);
+	CHECK_EQ(parsed.seq, 8);
+	CHECK_EQ(parsed.token, 1);
+	CHECK_EQ(parsed.prod.wrap, 1);
+	CHECK_EQ(parsed.prod.off, 50);
+	expect_none();
+	CHECK_EQ(rx.slot, 1);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 1), SMC_FAILOVER_TAKE);
+	/* nor first over a link where the peer may begin */
+	smc_failover_rx_init_any(&rx);
+	CHECK_EQ(smc_failover_rx_input_imm(&rx, 1, 16384, 1), -EPROTO);
+}
+
 /* With any input the table stays in bounds, and it is empty once all links are fenced. */
 static void invalid_input(void)
 {
@@ -624,6 +663,9 @@ static void invalid_input(void)
 			smc_failover_rx_init(&rx, (u8)unit_below(9));
 		if (!unit_below(6))
 			smc_failover_rx_note_fenced(&rx, (u8)unit_below(9));
+		else if (!unit_below(4))
+			smc_failover_rx_input_imm(&rx, (u8)unit_below(9), SMC_RMBE_SIZE_MIN,
+						  (u32)unit_rand());
 		else
 			input((u8)unit_below(9), (u16)unit_rand(), true, (u8)unit_below(10),
 			      (u8)unit_rand());
@@ -708,6 +750,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(lost_in_a_row),
 	UNIT_CASE(any_course),
 	UNIT_CASE(too_many),
+	UNIT_CASE(immediate_values),
 	UNIT_CASE(invalid_input),
 	UNIT_CASE(one_way_for_long),
 	UNIT_CASE(acked_over_link),

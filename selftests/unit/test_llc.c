@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* LLC messages: captured and constructed bytes, round trips, hostile input. */
 #include <smc/proto/llc_msg.h>
+#include <smc/proto/peer_caps.h>
 #include "unit.h"
 
 #define GID_V1	{ 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x9a, 0x03, 0x9b, 0xff, \
@@ -396,6 +397,8 @@ static enum smc_llc_class class_of(int v)
 		return SMC_LLC_CLASS_CDC;
 	if (v >= 1 && v <= 9 && v != 5)
 		return SMC_LLC_CLASS_LLC;
+	if (v == SMC_LLC_CAPS)
+		return SMC_LLC_CLASS_LLC;
 	if (v >> 4 == 2 && low >= 1 && low <= 9 && low != 3 && low != 8)
 		return SMC_LLC_CLASS_LLC;
 	return v >= 0x80 && v < 0xc0 ? SMC_LLC_CLASS_OPTIONAL :
@@ -414,8 +417,8 @@ static void all_types(void)
 		CHECK_EQ(smc_llc_msg_classify((u8)v), class_of(v));
 		switch (class_of(v)) {
 		case SMC_LLC_CLASS_LLC:
-			/* 0x22 needs its extension, which is not there */
-			want = v == 0x22 ? -EPROTO : 0;
+			/* 0x22 needs its extension, CAPABILITIES the OUI, which are not there */
+			want = v == 0x22 ? -EPROTO : v == SMC_LLC_CAPS ? -ENOMSG : 0;
 			break;
 		case SMC_LLC_CLASS_CDC:
 			want = -EPROTO;
@@ -434,12 +437,52 @@ static void all_types(void)
 	}
 }
 
+/* Golden bytes of CAPABILITIES: the same in groups of both versions. */
+static void capabilities(void)
+{
+	static const u8 golden[44] = {
+		0xb0, 44, 0, 0, 0xd2, 0x53, 0x4d, 0, 0x12, 0x34, 0x56, 0x78
+	};
+	struct smc_llc_msg in = {
+		.type = SMC_LLC_CAPS, .version = 1, .caps.bits = 0x12345678
+	}, out;
+	u8 buf[44];
+	int i;
+
+	CHECK_EQ(smc_llc_msg_build(&in, buf, sizeof(buf)), 44);
+	CHECK_MEM(buf, golden, sizeof(buf));
+	CHECK_EQ(smc_llc_msg_parse(buf, sizeof(buf), &out), 0);
+	CHECK_EQ(out.type, SMC_LLC_CAPS);
+	CHECK_EQ(out.caps.bits, 0x12345678);
+	in.version = 2;
+	CHECK_EQ(smc_llc_msg_build(&in, buf, sizeof(buf)), -EINVAL);
+	/* bytes that later versions may use */
+	memset(buf + 12, 0xff, sizeof(buf) - 12);
+	CHECK_EQ(smc_llc_msg_parse(buf, sizeof(buf), &out), 0);
+	/* another OUI: somebody else's message */
+	for (i = 4; i < 7; i++) {
+		memcpy(buf, golden, sizeof(buf));
+		buf[i] ^= 1;
+		CHECK_EQ(smc_llc_msg_parse(buf, sizeof(buf), &out), -ENOMSG);
+	}
+	/* ... of whatever length */
+	buf[1] = 43;
+	CHECK_EQ(smc_llc_msg_parse(buf, sizeof(buf), &out), -ENOMSG);
+	memcpy(buf, golden, sizeof(buf));
+	buf[1] = 43;
+	CHECK_EQ(smc_llc_msg_parse(buf, sizeof(buf), &out), -EPROTO);
+	/* bits of later versions are ignored */
+	CHECK_EQ(smc_peer_caps_of_announced(0xffffffff), SMC_PEER_CAPS_ANNOUNCED);
+	CHECK_EQ(smc_peer_caps_of_announced(1), SMC_CAP_WRITE_IMM);
+	CHECK_EQ(smc_peer_caps_to_announced(SMC_CAP_WRITE_IMM | SMC_PEER_CAPS_TAG_1), 1);
+}
+
 static void type_texts(void)
 {
 	int v;
 
 	for (v = 0; v < 256; v++)
-		CHECK_EQ(!smc_llc_type_str((u8)v), v < 1 || v > 9);
+		CHECK_EQ(!smc_llc_type_str((u8)v), (v < 1 || v > 9) && v != SMC_LLC_CAPS);
 	CHECK(!strcmp(smc_llc_type_str(SMC_LLC_DELETE_RKEY), "DELETE RKEY"));
 }
 
@@ -1025,6 +1068,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(list_in_place),
 	UNIT_CASE(v2_lengths),
 	UNIT_CASE(all_types),
+	UNIT_CASE(capabilities),
 	UNIT_CASE(type_texts),
 	UNIT_CASE(random_round_trips),
 	UNIT_CASE(truncations),

@@ -18,6 +18,7 @@
  */
 #include "unit.h"
 
+#include <smc/proto/cdc_imm.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/cursor.h>
 #include <smc/proto/failover.h>
@@ -36,6 +37,7 @@ struct config {
 	bool in_tree[2];	/* this end does not repeat lost consumer updates */
 	bool half_closed;	/* ... nor sends validations, nor repeats WRITEs */
 	bool one_way;		/* only end 0 sends */
+	bool imm;		/* both ends use immediate values */
 	u32 reserve;		/* kept from an in-tree end's ring */
 	bool no_fence;		/* error on purpose: previous links stay open */
 	bool no_rewind;		/* error on purpose: lost WRITEs are not repeated */
@@ -50,11 +52,18 @@ static const char * const outcome_names[] = {
 	"ok", "loss detected", "late repeats", "corrupt", "stuck", "invariant broken"
 };
 
+/* A CDC message, or the immediate value of a WRITE. */
+struct message {
+	bool is_imm;
+	u32 imm;
+	u8 cdc[SMC_CDC_LEN];
+};
+
 struct request {
 	struct smc_ring_piece piece[SMC_PLAN_PIECES];
 	unsigned int pieces, executed;	/* of the WRITEs */
 	u8 *copy;			/* data in the fabric once our end is in ERR */
-	u8 cdc[SMC_CDC_LEN];
+	struct message msg;
 	u16 seq;
 	u32 epoch;
 	u64 pos;
@@ -68,7 +77,7 @@ struct queue {
 };
 
 struct inbox {
-	u8 msg[INBOX][SMC_CDC_LEN];
+	struct message msg[INBOX];
 	unsigned int head, tail;
 };
 
@@ -89,6 +98,8 @@ struct end {
 	u32 lowat;			/* reader waits for so many bytes */
 	bool flush;			/* SOON has become NOW */
 	bool in_tree, update;		/* in-tree reader decided to update */
+	bool whole_due;			/* no message was sent over the link in use */
+	bool sent_blocked;		/* the last message had B */
 };
 
 struct model {
@@ -107,7 +118,7 @@ static u8 pattern[2 * PATTERN];
 /* Coverage by the scenarios, to check the generator. */
 static struct {
 	unsigned long steps, bytes, wraps, closed, failovers, late, probes, losses, stale;
-	unsigned long detected, kept, gaps, lent, guards, shut, acks, foreign;
+	unsigned long detected, kept, gaps, lent, guards, shut, acks, foreign, imms, stale_imms;
 } seen;
 
 static void set_outcome(struct model *m, enum outcome how, const char *what)
@@ -273,7 +284,8 @@ static void fill_cdc(struct model *m, struct end *e, struct request *r)
 	msg.seq = ++e->seq;
 	smc_ring_tx_get_cursor(&e->tx, &msg.prod);
 	smc_ring_rx_get_cursor(&e->rx, &msg.cons);
-	if (smc_ring_tx_blocked(&e->tx))
+	e->sent_blocked = smc_ring_tx_blocked(&e->tx);
+	if (e->sent_blocked)
 		msg.flags |= SMC_CDC_F_BLOCKED;
 	if (e->tx.request_update)
 		msg.flags |= SMC_CDC_F_UPDATE_REQ;
@@ -285,9 +297,27 @@ static void fill_cdc(struct model *m, struct end *e, struct request *r)
 	}
 	e->answer = false;
 	smc_ring_rx_note_announced(&e->rx);
+	e->whole_due = false;
 	r->seq = msg.seq;
 	r->pos = e->tx.sent;
-	INVARIANT(m, smc_cdc_msg_build(&msg, r->cdc, sizeof(r->cdc)) == SMC_CDC_LEN);
+	INVARIANT(m, smc_cdc_msg_build(&msg, r->msg.cdc, sizeof(r->msg.cdc)) == SMC_CDC_LEN);
+}
+
+/* As smc_cdc_imm_suffices(). */
+static bool imm_suffices(const struct model *m, const struct end *e)
+{
+	return m->cfg.imm && !e->whole_due && !e->tx.request_update && !e->tx.guarded &&
+	       !e->answer && smc_ring_tx_blocked(&e->tx) == e->sent_blocked &&
+	       smc_ring_rx_update_due(&e->rx) == SMC_CURSOR_UPDATE_NONE;
+}
+
+static void fill_imm(struct end *e, struct request *r)
+{
+	r->msg.is_imm = true;
+	r->msg.imm = smc_cdc_imm_build(TOKEN, e->tx.sent);
+	r->seq = ++e->seq;
+	r->pos = e->tx.sent;
+	seen.imms++;
 }
 
 static bool update_is_due(const struct end *e)
@@ -327,7 +357,10 @@ static bool end_push(struct model *m, unsigned int me)
 	INVARIANT(m, e->tx.sent <= m->end[1 - me].rx.announced + e->tx.peer_size);
 	e->flush = false;
 	e->update = false;
-	fill_cdc(m, e, r);
+	if (n && imm_suffices(m, e))
+		fill_imm(e, r);
+	else
+		fill_cdc(m, e, r);
 	return true;
 }
 
@@ -393,7 +426,7 @@ static void send_validation(struct model *m, struct end *e)
 	struct request *r = new_request(e);
 
 	r->validation = true;
-	INVARIANT(m, smc_cdc_msg_build(&msg, r->cdc, sizeof(r->cdc)) == SMC_CDC_LEN);
+	INVARIANT(m, smc_cdc_msg_build(&msg, r->msg.cdc, sizeof(r->msg.cdc)) == SMC_CDC_LEN);
 }
 
 static void move_to(struct model *m, unsigned int me, unsigned int gen)
@@ -405,6 +438,7 @@ static void move_to(struct model *m, unsigned int me, unsigned int gen)
 	else
 		freeze_queue(e, e->gen);
 	e->gen = gen;
+	e->whole_due = true;
 	if (!m->cfg.no_fence)
 		fence_links(m, me, gen);
 	if (m->cfg.no_rewind || (e->in_tree && m->cfg.half_closed))
@@ -542,23 +576,57 @@ static void receive_msg(struct model *m, unsigned int me, const u8 *buf, unsigne
 		take_msg(m, me, &msg, gen);
 }
 
+/* As smc_cdc_apply_imm(). */
+static void take_imm(struct model *m, unsigned int me, u32 imm)
+{
+	struct end *e = &m->end[me];
+	s32 advance = smc_cdc_imm_get_advance(imm, e->rx.produced);
+	struct smc_cdc_cursor prod;
+	int rc;
+
+	INVARIANT(m, e->seen);
+	INVARIANT(m, advance <= (s32)e->rx.size && advance >= -(s32)e->rx.size);
+	e->seq_seen++;
+	smc_cursor_from_pos(e->rx.produced + advance, e->rx.size, &prod);
+	rc = smc_ring_rx_take_cursor(&e->rx, &prod, e->rx.peer_blocked, false);
+	INVARIANT(m, rc >= 0);
+	seen.stale_imms += rc == SMC_CURSOR_STALE;
+}
+
+static void receive_imm(struct model *m, unsigned int me, u32 imm, unsigned int gen)
+{
+	struct end *e = &m->end[me];
+	int rc = smc_failover_rx_input_imm(&e->path, (u8)slot_of(gen), e->rx.size, imm);
+
+	INVARIANT(m, smc_cdc_imm_get_index(imm) == (TOKEN & 0xff));
+	INVARIANT(m, rc >= 0);
+	if (rc == SMC_FAILOVER_TAKE)
+		take_imm(m, me, imm);
+}
+
 static bool check_inbox(struct model *m, unsigned int me, unsigned int gen)
 {
 	struct inbox *in = &m->end[me].inbox[slot_of(gen)];
+	const struct message *msg;
 
 	if (in->head == in->tail)
 		return false;
-	receive_msg(m, me, in->msg[in->head++ % INBOX], gen);
+	msg = &in->msg[in->head++ % INBOX];
+	if (msg->is_imm)
+		receive_imm(m, me, msg->imm, gen);
+	else
+		receive_msg(m, me, msg->cdc, gen);
 	return true;
 }
 
-static void deliver_msg(struct model *m, unsigned int me, const u8 *buf, unsigned int gen)
+static void deliver_msg(struct model *m, unsigned int me, const struct message *msg,
+			unsigned int gen)
 {
 	struct inbox *in = &m->end[me].inbox[slot_of(gen)];
 
 	if (in->tail - in->head == INBOX)
 		check_inbox(m, me, gen);
-	memcpy(in->msg[in->tail++ % INBOX], buf, SMC_CDC_LEN);
+	in->msg[in->tail++ % INBOX] = *msg;
 	if (m->end[me].in_tree)
 		check_inbox(m, me, gen);
 }
@@ -672,7 +740,7 @@ static bool execute_request(struct model *m, unsigned int me, unsigned int gen)
 	}
 	q->next++;
 	r->delivered = true;
-	deliver_msg(m, 1 - me, r->cdc, gen);
+	deliver_msg(m, 1 - me, &r->msg, gen);
 	return true;
 }
 
@@ -858,6 +926,7 @@ static void model_setup(struct model *m, const struct config *cfg)
 		e->seq_done = e->seq;
 		m->end[1 - i].seq_seen = e->seq;
 		e->lowat = 1;
+		e->whole_due = true;
 	}
 }
 
@@ -969,6 +1038,7 @@ static void print_seen(void)
 	printf("# %lu messages parked, %lu bytes lent,\n", seen.kept, seen.lent);
 	printf("# %lu guards, %lu acknowledged, %lu messages with the window closed\n",
 	       seen.guards, seen.acks, seen.shut);
+	printf("# %lu immediate values, %lu of them stale\n", seen.imms, seen.stale_imms);
 }
 
 static void one_link(void)
@@ -1091,6 +1161,35 @@ static void late_repeats(void)
 		CHECK_EQ(run_late_repeats(true), CORRUPT);
 }
 
+static void immediate_values(void)
+{
+	struct config cfg = { .imm = true };
+
+	reset_seen();
+	run_scenarios(&cfg, 60, 20000, OK);
+	CHECK(seen.imms > 10000);
+	cfg.one_way = true;
+	run_scenarios(&cfg, 60, 10000, OK);
+	print_seen();
+	CHECK(seen.closed > 1000);
+	CHECK_EQ(seen.stale_imms, 0);
+}
+
+static void immediate_values_dying_links(void)
+{
+	struct config cfg = { .imm = true, .failures = true };
+
+	reset_seen();
+	run_scenarios(&cfg, 100, 20000, OK);
+	print_seen();
+	CHECK(seen.imms > 10000);
+	CHECK(seen.failovers > 1000);
+	CHECK(seen.stale_imms > 50);
+	cfg.lossy = true;
+	run_scenarios(&cfg, 200, 4000, OK);
+	CHECK(seen.detected > 10);
+}
+
 /* In-tree receiver: one reserve byte at a time makes it send an update. */
 static void in_tree_receiver(void)
 {
@@ -1194,6 +1293,8 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(one_way),
 	UNIT_CASE(dying_links),
 	UNIT_CASE(late_repeats),
+	UNIT_CASE(immediate_values),
+	UNIT_CASE(immediate_values_dying_links),
 	UNIT_CASE(in_tree_receiver),
 	UNIT_CASE(in_tree_both_ways),
 	UNIT_CASE(lossy_links),

@@ -7,6 +7,8 @@ Usage: roce.py [--tshark] PCAP
 Prints JSON. Per direction ("10.0.0.1>10.0.0.2", "fd00::1>fd00::2"):
   write_bytes    RDMA WRITE payload, without retransmissions
   write_msgs     RDMA WRITE messages
+  imms           of these: with an immediate value, in place of a CDC message
+  caps           LLC messages CAPABILITIES, of native peers
   write_targets  different (rkey, 1 MiB of address) pairs written to
   addresses      where the sender's Accepts and Confirms say that its RMBs are
   cdc, llc       SENDs with a CDC message; LLC messages by name
@@ -44,6 +46,7 @@ SENDS = {SEND_ONLY, SEND_ONLY_IMM, 0x17}
 WRITES = {WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM}
 
 CDC = 0xfe
+CAPS = b"\xb0\x2c\0\0\xd2SM"	# type, length, OUI: optional to others, tshark does not know it
 LLC_NAMES = {1: "confirm_link", 2: "add_link", 3: "add_link_cont", 4: "delete_link",
              6: "confirm_rkey", 7: "test_link", 8: "confirm_rkey_cont", 9: "delete_rkey",
              5: "request_add_link"}
@@ -54,7 +57,7 @@ EYECATCHERS = (b"\xe2\xd4\xc3\xd9", b"\xe2\xd4\xc3\xc4")
 
 
 def new_direction():
-    return {"write_bytes": 0, "write_msgs": 0, "write_targets": set(),
+    return {"write_bytes": 0, "write_msgs": 0, "imms": 0, "caps": 0, "write_targets": set(),
             "addresses": set(), "cdc": 0,
             "llc": collections.Counter(), "send_other": 0, "resent": 0, "tos": set(), "tcp_bytes": 0,
             "clc": collections.Counter(), "bad": []}
@@ -161,6 +164,7 @@ class Link:
             length -= RETH_LEN
         if op in (WRITE_LAST_IMM, WRITE_ONLY_IMM):
             length -= IMM_LEN
+            d["imms"] += 1
         d["write_bytes"] += length
 
     @staticmethod
@@ -170,6 +174,9 @@ class Link:
             d["cdc"] += 1
             if length != LLC_LEN or body[1] != LLC_LEN:
                 d["bad"].append(f"CDC of {length} bytes")
+            return
+        if body.startswith(CAPS) and length == LLC_LEN:
+            d["caps"] += 1
             return
         name = LLC_NAMES.get(kind & 15) if kind >> 4 in (0, 2) else None
         if not name:

@@ -4,7 +4,7 @@
 
 Usage: wire.py PCAP [--client ADDR] [--server ADDR] --streams N --bytes N
                [--client-tos N] [--server-tos N] [--further PCAP] [--no-confirm-rkey]
-               [--name NAME]
+               [--native] [--name NAME]
 
 The capture must be a full one (vm.py --pcap full) of N streams (of that many
 bytes each way) between the client and the server of smc_traffic. Checked:
@@ -20,7 +20,9 @@ bytes each way) between the client and the server of smc_traffic. Checked:
     0 unless given;
   - with --further, the same in the capture of the network of the group's second link, which may
     carry some of the payload;
-  - with --no-confirm-rkey, there is no CONFIRM RKEY message.
+  - with --no-confirm-rkey, there is no CONFIRM RKEY message;
+  - nobody sends an immediate value to a peer that has not announced that it takes them; with
+    --native both sides announce it, and both send some.
 """
 
 import argparse
@@ -225,6 +227,17 @@ def check_llc(rep, directions, opt):
         rep.check("no_confirm_rkey", rkeys == 0, f"{rkeys} in {opt.streams} connects")
 
 
+def check_imms(rep, directions, further, opt):
+    wrong, texts = [], []
+    for src, dst in ((opt.client, opt.server), (opt.server, opt.client)):
+        imms = sum(p[f"{src}>{dst}"]["imms"] for p in (directions, further) if f"{src}>{dst}" in p)
+        caps = sum(p[f"{dst}>{src}"]["caps"] for p in (directions, further) if f"{dst}>{src}" in p)
+        if (imms and not caps) or (opt.native and not (imms and caps)):
+            wrong.append(src)
+        texts.append(f"{imms} to {dst}, which has announced {caps} times that it takes them")
+    rep.check("immediate_values", not wrong, *texts)
+
+
 def parse(argv):
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -237,6 +250,7 @@ def parse(argv):
     for side in "client", "server":
         p.add_argument(f"--{side}-tos", type=lambda s: int(s, 0), default=0)
     p.add_argument("--no-confirm-rkey", action="store_true")
+    p.add_argument("--native", action="store_true")
     p.add_argument("--name", default="", help="put before the names of the results")
     return p.parse_args(argv)
 
@@ -256,6 +270,7 @@ def main(argv):
         check_tos(rep, further, opt, "further_")
     check_addresses(rep, directions)
     check_llc(rep, directions, opt)
+    check_imms(rep, directions, further, opt)
     return rep.show()
 
 

@@ -94,6 +94,8 @@ enum smc_region_type {
  * @mem_bytes: bytes of all regions; under the lock of base/host.c
  * @link_policy: how links are chosen for connections, enum smc_link_policy
  * @balance: move connections to links that are added
+ * @write_imm: announce to native peers, and use with them, immediate values in place of CDC
+ *	messages (sysctl smcr_write_imm)
  * @enabled: 0 = new connections are TCP, existing ones are not affected (sysctl enabled)
  * @send_hostname: tell peers the host name (sysctl send_hostname)
  * @hs_limit: initial SMC_LIMIT_HS of new sockets (netlink, sysctl limit_smc_hs)
@@ -128,6 +130,7 @@ struct smc_settings {
 	u8 max_conns;
 	u8 link_policy;
 	u8 balance;
+	u8 write_imm;
 	u8 enabled;
 	u8 send_hostname;
 	u8 hs_limit;

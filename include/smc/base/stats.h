@@ -40,6 +40,8 @@ enum smc_stat {
 	SMC_STAT_RX_LEND_COPIED,	/* bytes copied to pipes although lending was requested */
 	SMC_STAT_TX_CDC,
 	SMC_STAT_RX_CDC,
+	SMC_STAT_TX_IMM,		/* immediate values in place of CDC messages */
+	SMC_STAT_RX_IMM,
 	SMC_STAT_RX_CDC_BAD,		/* dropped: malformed, unknown token, impossible cursor */
 	SMC_STAT_TX_LLC,
 	SMC_STAT_RX_LLC,

@@ -264,6 +264,28 @@ DEFINE_EVENT(smc_cdc, smc_cdc_rx,
 	     TP_ARGS(token, link, msg)
 );
 
+/* An immediate value in place of a CDC message, decision 0020. */
+DECLARE_EVENT_CLASS(smc_imm,
+		    TP_PROTO(u32 token, u32 link, u32 imm),
+		    TP_ARGS(token, link, imm),
+		    TP_STRUCT__entry(__field(u32, token) __field(u32, link) __field(u32, imm)),
+		    TP_fast_assign(__entry->token = token;
+				   __entry->link = link;
+				   __entry->imm = imm;),
+		    TP_printk("conn=%08x link=%08x index=%u position=%06x", __entry->token,
+			      __entry->link, __entry->imm >> 24, __entry->imm & 0xffffff)
+);
+
+DEFINE_EVENT(smc_imm, smc_imm_tx,
+	     TP_PROTO(u32 token, u32 link, u32 imm),
+	     TP_ARGS(token, link, imm)
+);
+
+DEFINE_EVENT(smc_imm, smc_imm_rx,
+	     TP_PROTO(u32 token, u32 link, u32 imm),
+	     TP_ARGS(token, link, imm)
+);
+
 /* ---- failover ---- */
 
 /* A link has failed; @reason: enum smc_link_reason. Once per link. */

@@ -124,6 +124,7 @@ struct smc_conn_growth {
  * @waiting: no send slot was free, or the link is held: smc_tx_retry() pushes again
  * @sent_blocked: the last CDC carried B
  * @blocked_at: ns since boot of the first CDC of these; 0: none
+ * @whole_due: no CDC message was sent over the present link: an immediate value would refer to none
  * @cons_due: a consumer update must be sent (kept while no slot is free)
  * @stopped: the group has ended: nothing is posted any more
  * @state_due: SMC_CDC_S_* to be sent (kept while no slot is free)
@@ -149,6 +150,7 @@ struct smc_conn_tx {
 	bool waiting;
 	bool sent_blocked;
 	u64 blocked_at;
+	bool whole_due;
 	bool cons_due;
 	bool stopped;
 	u8 state_due;

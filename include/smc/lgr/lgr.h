@@ -121,7 +121,7 @@ struct smc_proofs {
  * @eid: negotiated EID, blank padded (v2)
  * @host: peer's host name, blank padded
  * @caps: peer capabilities, mask of enum smc_peer_cap; 0: foreign peer. Unauthenticated. Read by
- *	smc_peer_can().
+ *	smc_peer_can(). CAPABILITIES adds some, of those that this host has, too.
  */
 struct smc_peer {
 	u8 id[8];
@@ -149,7 +149,7 @@ struct smc_peer {
  */
 static inline bool smc_peer_can(const struct smc_peer *peer, enum smc_peer_cap cap)
 {
-	return peer->caps & cap;
+	return READ_ONCE(peer->caps) & cap;
 }
 
 /**
@@ -195,6 +195,8 @@ struct smc_lgr_ctl_events {
  * struct smc_lgr_conn_events - events for the connection layer
  * @message: CDC message received on @link; softirq; @buf is valid during the call; the callee
  *	looks up the connection of its token with smc_lgr_find_conn()
+ * @imm: immediate value received on @link (proto/cdc_imm.h); likewise, with
+ *	smc_lgr_find_conn_by_index()
  * @slots_free: @link has send slots again, or is no longer held; softirq or process context
  * @link_usable: @link became usable, and the group has others; process context, not concurrently
  *	for a group
@@ -206,6 +208,7 @@ struct smc_lgr_ctl_events {
  */
 struct smc_lgr_conn_events {
 	void (*message)(struct smc_link *link, const u8 *buf, u32 len);
+	void (*imm)(struct smc_link *link, u32 imm);
 	void (*slots_free)(struct smc_link *link);
 	void (*link_usable)(struct smc_link *link);
 	void (*link_lost)(struct smc_link *link);
@@ -237,6 +240,7 @@ struct smc_balance {
  * @id: number shown to users, in steps of 0x100
  * @role: client or server
  * @peer: the peer and the negotiated parameters
+ * @caps: capabilities that this host announces to a native peer (llc/caps.c); constant
  * @host: what groups with this host may take; holds a reference
  * @traffic_class: of the packets that this host sends over the links: DSCP, without ECN bits;
  *	constant from smc_lgr_begin() on
@@ -253,6 +257,7 @@ struct smc_balance {
  * @conns: token index -> struct smc_lgr_conn_entry; RCU readers; XA_FLAGS_LOCK_BH
  * @walk_start: index at which smc_lgr_walk_conns() starts next; a hint, no lock
  * @nconns: number of connections; under the lock of @conns
+ * @nkept: indices of @conns that are not used again, see smc_lgr_del_conn(); likewise
  * @reserved: places of handshakes that have not added their connection yet; under the lock of
  *	@conns
  * @phase_out_reason: not SMC_LINK_OK: the group is being phased out for this reason; set once,
@@ -295,6 +300,7 @@ struct smc_lgr {
 	u32 id;
 	enum smc_role role;
 	struct smc_peer peer;
+	u32 caps;
 	struct smc_host *host;
 	u8 traffic_class;
 	u32 priority;
@@ -308,6 +314,7 @@ struct smc_lgr {
 	struct xarray conns;
 	unsigned long walk_start;
 	u32 nconns;
+	u32 nkept;
 	u32 reserved;
 	enum smc_link_reason phase_out_reason;
 	bool out_of_regions;
@@ -432,8 +439,9 @@ void smc_lgr_phase_out(struct smc_lgr *lgr, enum smc_link_reason reason);
 void smc_lgr_set_out_of_regions(struct smc_lgr *lgr);
 void smc_lgr_set_regions_available(struct smc_lgr *lgr);
 int smc_lgr_add_conn(struct smc_lgr *lgr, struct smc_conn *conn, u32 *token);
-void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token);
+void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token, bool keep_index);
 struct smc_conn *smc_lgr_find_conn(struct smc_lgr *lgr, u32 token);
+struct smc_conn *smc_lgr_find_conn_by_index(struct smc_lgr *lgr, u8 index);
 struct smc_conn *smc_lgr_next_conn(struct smc_lgr *lgr, unsigned long *index);
 void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(struct smc_conn *conn, void *arg),
 			void *arg);

@@ -34,6 +34,9 @@
  *
  * The first message of all may come over any link: a peer that has sent nothing has left none.
  *
+ * An immediate value (cdc_imm.h) refers to the message before it over the same link. The first
+ * message over a link is a whole one, so a value is either applied, or merged into a parked one.
+ *
  * No locks here.
  */
 #ifndef SMC_PROTO_FAILOVER_H
@@ -135,6 +138,7 @@ void smc_failover_rx_init(struct smc_failover_rx *rx, u8 slot);
 void smc_failover_rx_init_any(struct smc_failover_rx *rx);
 int smc_failover_rx_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
 			  const struct smc_cdc_msg *msg, u32 *doubt);
+int smc_failover_rx_input_imm(struct smc_failover_rx *rx, u8 slot, u32 size, u32 imm);
 void smc_failover_rx_note_fenced(struct smc_failover_rx *rx, u8 slot);
 bool smc_failover_rx_next(struct smc_failover_rx *rx, struct smc_failover_msg *out);
 

@@ -45,6 +45,7 @@ enum smc_llc_type {
 	SMC_LLC_TEST_LINK		= 7,
 	SMC_LLC_CONFIRM_RKEY_CONT	= 8,	/* version 1 only */
 	SMC_LLC_DELETE_RKEY		= 9,
+	SMC_LLC_CAPS			= 0xb0,	/* native peers; the same in both versions */
 };
 
 /* Reasons to reject ADD LINK. */
@@ -278,6 +279,18 @@ struct smc_llc_test_link {
 };
 
 /**
+ * struct smc_llc_caps - CAPABILITIES: what the sender can do beyond the native tag
+ * @bits: smc_peer_caps_to_announced()
+ *
+ * An extension of native peers, in the range of types that RFC 7609 A.3 lets others ignore. It has
+ * no response, and its form is that of version 1 in any group. The native tag's OUI is in it: with
+ * another one it is somebody else's message.
+ */
+struct smc_llc_caps {
+	u32 bits;
+};
+
+/**
  * struct smc_llc_msg - One LLC message
  * @type: enum smc_llc_type, selects the member of the union
  * @version: 1 or 2
@@ -291,6 +304,7 @@ struct smc_llc_test_link {
  * @confirm_rkey_cont: for SMC_LLC_CONFIRM_RKEY_CONT
  * @delete_rkey: for SMC_LLC_DELETE_RKEY
  * @test_link: for SMC_LLC_TEST_LINK
+ * @caps: for SMC_LLC_CAPS
  */
 struct smc_llc_msg {
 	u8 type;
@@ -306,6 +320,7 @@ struct smc_llc_msg {
 		struct smc_llc_confirm_rkey_cont confirm_rkey_cont;
 		struct smc_llc_delete_rkey delete_rkey;
 		struct smc_llc_test_link test_link;
+		struct smc_llc_caps caps;
 	};
 };
 

@@ -12,8 +12,10 @@
  *     byte of the OUI and version, in the two single reserved bytes.
  * The in-tree family sends zeros there and ignores received values.
  *
- * In the module: the peer capabilities, enum smc_peer_cap. The version of the tag selects them, and
- * code asks for the capability that it needs (smc_peer_can()), never for the version.
+ * In the module: the peer capabilities, enum smc_peer_cap. The version of the tag selects most of
+ * them. Later ones are announced one by one, in the LLC message CAPABILITIES, to peers with the tag
+ * (SMC_PEER_CAPS_ANNOUNCED). Code asks for the capability that it needs (smc_peer_can()), never for
+ * the version.
  *
  * The tag is not authenticated, any peer can send it. So a capability may select what is tried or
  * shown, but never what is left unchecked.
@@ -77,6 +79,8 @@
  *	cdc_apply_orderly_move(), decision 0014). Such peers have MOVE_HISTORY, too.
  * @SMC_CAP_URGENT_REPEAT: Takes the flags P and U of later messages as the RFC defines them, not
  *	for one more urgent byte each (smc_cdc_build()).
+ * @SMC_CAP_WRITE_IMM: Announced: takes the immediate value of a WRITE for a CDC message
+ *	(smc_cdc_build_imm(), decision 0020).
  */
 enum smc_peer_cap {
 	SMC_CAP_ACCEPT_V1_TAG	= 0x0001,
@@ -93,6 +97,7 @@ enum smc_peer_cap {
 	SMC_CAP_MOVE_HISTORY	= 0x0800,
 	SMC_CAP_ORDERLY_MOVE	= 0x1000,
 	SMC_CAP_URGENT_REPEAT	= 0x2000,
+	SMC_CAP_WRITE_IMM	= 0x10000,
 };
 
 /* What version 1 of the tag means. The set never shrinks: later versions have all of these. */
@@ -102,6 +107,32 @@ enum smc_peer_cap {
 	 SMC_CAP_DELETE_WORKING | SMC_CAP_DELETE_LOST | SMC_CAP_FIRST_LINK |	\
 	 SMC_CAP_CURSOR_REPEAT | SMC_CAP_EVERY_MOVE | SMC_CAP_MOVE_HISTORY |	\
 	 SMC_CAP_ORDERLY_MOVE | SMC_CAP_URGENT_REPEAT)
+
+/* Capabilities that CAPABILITIES announces, from its lowest bit on, and where they begin. */
+#define SMC_PEER_CAPS_ANNOUNCED		SMC_CAP_WRITE_IMM
+#define SMC_PEER_CAPS_ANNOUNCED_SHIFT	16
+
+/**
+ * smc_peer_caps_to_announced() - Return the bits of CAPABILITIES
+ * @caps: mask of enum smc_peer_cap that this host has
+ *
+ * Return: the bits.
+ */
+static inline u32 smc_peer_caps_to_announced(u32 caps)
+{
+	return (caps & SMC_PEER_CAPS_ANNOUNCED) >> SMC_PEER_CAPS_ANNOUNCED_SHIFT;
+}
+
+/**
+ * smc_peer_caps_of_announced() - Return the capabilities that CAPABILITIES announces
+ * @bits: its bits; those of later versions are ignored
+ *
+ * Return: mask of enum smc_peer_cap.
+ */
+static inline u32 smc_peer_caps_of_announced(u32 bits)
+{
+	return bits << SMC_PEER_CAPS_ANNOUNCED_SHIFT & SMC_PEER_CAPS_ANNOUNCED;
+}
 
 /**
  * smc_peer_caps_of_version() - Return the capabilities that a version of the native tag means

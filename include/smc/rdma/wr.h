@@ -26,6 +26,8 @@ struct smc_qp;
 /**
  * struct smc_wr_events - upcalls of a queue pair, implemented by smc_core.c
  * @received: a message of @len bytes arrived; @buf is valid during the call only
+ * @received_imm: the peer has written into our memory, and its last WRITE carried the immediate
+ *	value @imm
  * @broken: the queue pair or one of its requests failed; called at most once, and not for
  *	the failures that a fence causes
  * @slots_free: slots became free after a caller had got none
@@ -36,6 +38,7 @@ struct smc_qp;
  */
 struct smc_wr_events {
 	void (*received)(void *ctx, const u8 *buf, u32 len);
+	void (*received_imm)(void *ctx, u32 imm);
 	void (*broken)(void *ctx, enum ib_wc_status status);
 	void (*slots_free)(void *ctx);
 };
@@ -160,8 +163,8 @@ struct smc_mr_queue {
  * @send: the message
  * @sge: their gather elements
  *
- * What is the same in every chain is set once. Memory of the queue pair and not of the stack, which
- * hardened kernels clear for each call.
+ * What is the same in every message is set once. Memory of the queue pair and not of the stack,
+ * which hardened kernels clear for each call.
  */
 struct smc_wr_chain {
 	struct ib_rdma_wr writes[SMC_WR_WRITES_MAX];
@@ -314,6 +317,8 @@ struct smc_wr_slot *smc_wr_slot_get_llc(struct smc_qp *qp, u32 len);
 void smc_wr_slot_put(struct smc_wr_slot *slot);
 int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *writes,
 		int nwrites, bool signal);
+int smc_wr_post_imm(struct smc_wr_slot *slot, u32 imm, const struct smc_wr_write *writes,
+		    int nwrites, bool signal);
 int smc_mr_register(struct smc_qp *qp, struct ib_mr *mr, int access);
 
 /* Return our queue pair number. */

@@ -31,6 +31,7 @@ smcr_max_send_wr 16 2 2048
 smcr_stall_time 30 0 86400
 smcr_testlink_time 30 0 2147483647
 smcr_testlink_timeout 8 1 3600
+smcr_write_imm 1 0 1
 wmem 65536 16384 1073741823"
 
 sys=/proc/sys/net/smc
