@@ -25,17 +25,29 @@
 /* A send ring that is full grows once so many times its size was sent: to a multiple of it. */
 #define GROW_AFTER	8
 #define GROW_TIMES	4
+/*
+ * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
+ * they reset the connection.
+ */
+#define CONFIRM_TIME	(5 * HZ)
+/*
+ * The same, and the wait for memory, if the peer waits longer. Where packets are reordered or lost,
+ * all that was sent before CONFIRM RKEY or its response may have to be repeated several times.
+ */
+#define CONFIRM_LONG	(22 * HZ)
 
 /**
  * struct conn_supply - conditions under which a new connection gets memory
  * @link: link of the connection, which needs the memory
  * @announce: new regions are registered and announced at once
+ * @patient: the peer waits for our CLC message until shortly after @deadline
  * @cancel: set when the connection is not wanted any more
  * @deadline: jiffies
  */
 struct conn_supply {
 	struct smc_link *link;
 	bool announce;
+	bool patient;
 	const bool *cancel;
 	unsigned long deadline;
 };
@@ -94,7 +106,9 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	if (rc == -ENOSPC)
 		rc = -ENOMEM;	/* the device has no more; another group would not help */
 	if (!rc && supply->announce && kind == SMC_REGION_RMB)
-		rc = smc_rkey_confirm(lgr, link, region, supply->cancel);
+		rc = smc_rkey_confirm(lgr, link, region,
+				      supply->patient ? supply->deadline : jiffies + CONFIRM_TIME,
+				      supply->cancel);
 	if (rc && again)
 		smc_region_withdraw(region);
 	else if (rc)
@@ -165,10 +179,13 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
 			  const bool *cancel)
 {
-	struct conn_supply supply = { .link = conn->link, .announce = announce, .cancel = cancel,
-				 .deadline = jiffies + TAKE_TIME };
+	struct conn_supply supply = {
+		.link = conn->link, .announce = announce, .cancel = cancel,
+		.patient = announce && smc_peer_can(&conn->lgr->peer, SMC_CAP_LATE_CLC),
+	};
 	int rc;
 
+	supply.deadline = jiffies + (supply.patient ? CONFIRM_LONG : TAKE_TIME);
 	rc = conn_elem_take(conn, SMC_REGION_SND, smc_elem_round_size(sndbuf), &supply,
 			    &conn->tx.elem);
 	if (!rc)

@@ -353,20 +353,30 @@ static enum smc_hs_next client_reconnect(struct smc_hs_ctx *ctx)
 	return smc_hs_decline(ctx, SMC_CLC_DECL_NOT_SMC);
 }
 
+static bool client_receives_until(struct smc_hs_ctx *ctx, unsigned long deadline)
+{
+	return wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
+				       smc_clcsock_is_readable(ctx->hs->clcsock),
+				       max_t(long, deadline - jiffies, 0));
+}
+
 /*
- * Return how long to wait for the Accept. A host that has sent nothing after T_FOREIGN may be a
- * busy server only if a group leads to it, possibly one that another handshake has created
- * meanwhile; it then gets the rest of T_ACCEPT.
+ * Wait for the server's first byte, and return how long to wait for the rest of the Accept. A host
+ * that has sent nothing after T_FOREIGN may be a busy server only if a group leads to it, possibly
+ * one that another handshake has created meanwhile; it then gets T_ACCEPT. After that a native
+ * server may still be announcing an RMB over a group that carries messages (T_ACCEPT_BUSY).
  */
 static unsigned long client_accept_timeout(struct smc_hs_ctx *ctx)
 {
-	unsigned long deadline = jiffies + T_ACCEPT;
+	unsigned long begin = jiffies, end = begin + T_ACCEPT;
 
-	if (!wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
-				     smc_clcsock_is_readable(ctx->hs->clcsock), T_FOREIGN) &&
+	if (!client_receives_until(ctx, begin + T_FOREIGN) &&
 	    !smc_registry_has_host(ctx->net, &ctx->daddr, false))
 		return 0;
-	return max_t(long, deadline - jiffies, 0);
+	if (!client_receives_until(ctx, end) &&
+	    smc_registry_host_is_busy(ctx->net, &ctx->daddr, SMC_CAP_LATE_CLC, jiffies - T_CLC))
+		end = begin + T_ACCEPT_BUSY;
+	return max_t(long, end - jiffies, 0);
 }
 
 /* Wait for the Accept. Connect again without the option if the host does not support SMC. */

@@ -17,9 +17,10 @@
 /* Deadlines in jiffies; see "Timers" in Documentation/handshake.rst. */
 #define T_CLC		(6 * HZ)	/* one CLC message of the peer */
 #define T_ACCEPT	(15 * HZ)	/* Accept: in-tree servers serve one client at a time */
+#define T_ACCEPT_BUSY	(30 * HZ)	/* Accept of a native server: it may announce an RMB */
 #define T_FOREIGN	(6 * HZ)	/* first byte of a host that no group leads to */
 #define T_RECONNECT	(15 * HZ)	/* second TCP connection, without the SMC option */
-#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm, while the group's link receives messages */
+#define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm: native client, or the group's link receives */
 #define T_CONTACT	(5 * HZ)	/* another handshake's first contact with the peer */
 #define T_CLAIM		(1 * HZ)	/* end of the connection that has the RMBE or token */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */

@@ -376,10 +376,12 @@ static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 /*
  * Wait for the Confirm. In-tree clients complete one handshake at a time, so with many
  * concurrent handshakes the last Confirm takes long. In a subsequent contact the wait is extended
- * to T_CONFIRM_BUSY as long as messages arrive over the group's link.
+ * to T_CONFIRM_BUSY as long as messages arrive over the group's link. A native client may announce
+ * an RMB before, over a link that carries nothing while packets are repeated.
  */
 static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 {
+	bool patient = !ctx->first && smc_peer_can(&ctx->lgr->peer, SMC_CAP_LATE_CLC);
 	unsigned long end = jiffies + T_CONFIRM_BUSY;
 
 	smc_clc_rx_reset(&ctx->rx);
@@ -388,7 +390,7 @@ static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 				smc_clcsock_is_readable(ctx->hs->clcsock), T_CLC);
 
 		if (left || ctx->first || time_after_eq(jiffies, end) ||
-		    time_after(jiffies, READ_ONCE(ctx->link->last_rx) + T_CLC))
+		    (!patient && time_after(jiffies, READ_ONCE(ctx->link->last_rx) + T_CLC)))
 			break;
 	}
 	/* wait only for the rest of a message that has begun to arrive */

@@ -374,6 +374,26 @@ void smc_lgr_set_ready(struct smc_lgr *lgr)
 	smc_registry_wake();
 }
 
+static bool lgr_leads_to_host(const struct smc_lgr *lgr, const struct net *net,
+			      const struct in6_addr *tcp_addr, bool ready)
+{
+	return lgr->net == net && !smc_lgr_is_dead(lgr) && (lgr->ready || !ready) &&
+	       ipv6_addr_equal(&lgr->peer.tcp_addr, tcp_addr);
+}
+
+/* Check whether a message has arrived over a link of the group after @since. */
+static bool lgr_has_received(struct smc_lgr *lgr, unsigned long since)
+{
+	struct smc_link *link;
+	bool received = false;
+
+	rcu_read_lock();
+	smc_lgr_for_each_link_rcu(lgr, link)
+		received |= time_after(READ_ONCE(link->last_rx), since);
+	rcu_read_unlock();
+	return received;
+}
+
 /**
  * smc_registry_has_host() - check whether a group leads to a host
  * @net: namespace
@@ -391,8 +411,35 @@ bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, boo
 
 	mutex_lock(&smc_registry.lock);
 	list_for_each_entry(lgr, &smc_registry.groups, entry) {
-		found = lgr->net == net && !smc_lgr_is_dead(lgr) && (lgr->ready || !ready) &&
-			ipv6_addr_equal(&lgr->peer.tcp_addr, tcp_addr);
+		found = lgr_leads_to_host(lgr, net, tcp_addr, ready);
+		if (found)
+			break;
+	}
+	mutex_unlock(&smc_registry.lock);
+	return found;
+}
+
+/**
+ * smc_registry_host_is_busy() - check whether messages arrive over a group that leads to a host
+ * @net: namespace
+ * @tcp_addr: the host's address, IPv4 as v4-mapped
+ * @cap: capability that the peer must have
+ * @since: jiffies after which a message must have arrived
+ *
+ * A group in its first contact does not count. Process context.
+ *
+ * Return: true if so.
+ */
+bool smc_registry_host_is_busy(struct net *net, const struct in6_addr *tcp_addr,
+			       enum smc_peer_cap cap, unsigned long since)
+{
+	struct smc_lgr *lgr;
+	bool found = false;
+
+	mutex_lock(&smc_registry.lock);
+	list_for_each_entry(lgr, &smc_registry.groups, entry) {
+		found = lgr_leads_to_host(lgr, net, tcp_addr, true) &&
+			smc_peer_can(&lgr->peer, cap) && lgr_has_received(lgr, since);
 		if (found)
 			break;
 	}

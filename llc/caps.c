@@ -26,7 +26,7 @@ void smc_llc_announce_caps(struct smc_link *link)
 	struct smc_llc_msg msg;
 
 	/* foreign peers ignore the message, too, but need not get any */
-	if (!lgr->peer.caps || !lgr->caps)
+	if (!lgr->peer.caps)
 		return;
 	smc_llc_send_prepare(lgr->llc, &msg, SMC_LLC_CAPS, false);
 	msg.version = 1;	/* the form of the message, in groups of both versions */

@@ -15,12 +15,7 @@
 #include "internal.h"
 
 #define TURN_TIME	(7 * HZ)	/* DELETE RKEY: to get the turn from another exchange */
-/*
- * To announce an RMB, all in all. A CLC message follows, and peers wait 6 s for that, ours as well
- * as in-tree ones, before they reset the connection.
- */
-#define CONFIRM_TIME	(5 * HZ)
-#define CONFIRM_RSP_MIN	(1 * HZ)	/* the part of it that is kept for the response */
+#define CONFIRM_RSP_MIN	(1 * HZ)	/* of the time for an announcement: kept for the response */
 #define STUCK_TIME	(HZ / 2)	/* without a completion: the link carries nothing now */
 #define RETRY_TIME	(HZ / 10)	/* before a refused CONFIRM RKEY is repeated */
 
@@ -89,15 +84,42 @@ static void rkey_end_turn(struct smc_llc *llc)
 	spin_unlock_bh(&llc->lock);
 }
 
-static void rkey_await_response(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
+/* Check whether another exchange waits for the turn that an RKEY exchange has. */
+static bool rkey_turn_is_wanted(struct smc_llc *llc)
+{
+	bool wanted;
+
+	spin_lock_bh(&llc->lock);
+	wanted = !list_empty(&llc->deferred) || llc_lost_link_waits(llc);
+	spin_unlock_bh(&llc->lock);
+	return wanted;
+}
+
+/*
+ * Wait for the response, until @end. Return true if the request is to be sent again: the peer's
+ * RNIC has acknowledged it, and the peer is silent. As long as the RNIC has not, the link repeats
+ * the request by itself or breaks; a second one would wait behind it. After the usual time the wait
+ * ends for other exchanges.
+ */
+static bool rkey_await_response(struct smc_llc *llc, struct smc_link *link, const bool *cancel,
 				unsigned long end)
 {
+	unsigned long usual = jiffies + LLC_RSP_TIME;
+
 	/* wait at least once: if the peer responds, other connections can use the region */
-	do {
+	for (;;) {
 		wait_event_timeout(llc->wait, READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) ||
 				   llc_link_broken(link), SMC_LGR_POLL);
-	} while (!READ_ONCE(llc->rkey.done) && !READ_ONCE(llc->dead) && !llc_link_broken(link) &&
-		 !READ_ONCE(*cancel) && time_before(jiffies, end));
+		if (READ_ONCE(llc->rkey.done) || READ_ONCE(llc->dead) || llc_link_broken(link) ||
+		    READ_ONCE(*cancel) || time_after_eq(jiffies, end))
+			return false;
+		if (time_before(jiffies, usual))
+			continue;
+		if (rkey_turn_is_wanted(llc))
+			return false;
+		if (!rkey_link_is_stuck(link))
+			return true;
+	}
 }
 
 /* Return the rkey by which a response is matched with its request. */
@@ -117,13 +139,12 @@ static u32 rkey_of_msg(const struct smc_llc_msg *msg)
 }
 
 /*
- * Send a request and wait for the response, for the usual time but not beyond @end. The caller has
- * the turn. -EAGAIN: retry later.
+ * Send a request and wait for the response until @end; repeat it if the peer is silent. The caller
+ * has the turn. -EAGAIN: retry later.
  */
 static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg,
 			const bool *cancel, unsigned long end)
 {
-	unsigned long usual = jiffies + LLC_RSP_TIME;
 	struct llc_rkey *x = &llc->rkey;
 	int rc;
 
@@ -133,17 +154,20 @@ static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct
 	x->link = link;
 	x->done = false;
 	spin_unlock_bh(&llc->lock);
-	rc = smc_llc_send_msg(link, msg);
-	if (rc)
-		return rc;
-	rkey_await_response(llc, link, cancel, time_before(end, usual) ? end : usual);
+	do {
+		rc = smc_llc_send_msg(link, msg);
+		if (rc)
+			return rc;
+	} while (rkey_await_response(llc, link, cancel, end));
 	spin_lock_bh(&llc->lock);
 	if (x->done && x->negative)
 		rc = x->retry ? -EAGAIN : -EPERM;
 	else if (!x->done && (llc->dead || llc_link_broken(link)))
 		rc = -ECONNABORTED;
+	else if (!x->done && READ_ONCE(*cancel))
+		rc = -ECANCELED;
 	else if (!x->done)
-		rc = READ_ONCE(*cancel) ? -ECANCELED : -ETIMEDOUT;
+		rc = time_before(jiffies, end) ? -EAGAIN : -ETIMEDOUT;
 	spin_unlock_bh(&llc->lock);
 	return rc;
 }
@@ -243,21 +267,21 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
  * @lgr: group
  * @link: link that carries the request
  * @region: RMB, mapped and registered on @link
+ * @end: jiffies until which to try; CONFIRM_RSP_MIN before it the turn is not waited for any more
  * @cancel: give up when this becomes true; polled every 100 ms
  *
- * Takes up to 5 s, of which the turn may take 4, and up to 2 s for the response to each message
- * (one message; up to three in version 1 with many links). Within the 5 s the request is repeated
- * if the peer asks for a retry or if a link was added meanwhile. No request is sent while the
- * peer's RNIC acknowledges nothing. Not limited by the 5 s is the wait for a send slot, see
- * smc_llc_send_msg(). Process context, lgr->mutex not held; RFC 7609 section 3.5.5.2.1.
+ * Until @end the request is repeated if the peer has not responded for LLC_RSP_TIME, asks for a
+ * retry, or if a link was added meanwhile (one message; up to three in version 1 with many links).
+ * No request is sent while the peer's RNIC acknowledges nothing. Not limited by @end is the wait
+ * for a send slot, see smc_llc_send_msg(). Process context, lgr->mutex not held; RFC 7609 section
+ * 3.5.5.2.1.
  *
  * Return: 0; -ETIMEDOUT: no turn or no response; -EPERM: negative response; -ECONNABORTED: link
  * or group failed; -ECANCELED: @cancel was set.
  */
 int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
-		     const bool *cancel)
+		     unsigned long end, const bool *cancel)
 {
-	unsigned long end = jiffies + CONFIRM_TIME;
 	struct smc_llc *llc = lgr->llc;
 	struct smc_llc_msg msg;
 	bool mapped;

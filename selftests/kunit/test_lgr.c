@@ -611,6 +611,7 @@ static void registry_has_host(struct kunit *test)
 	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr;
 	struct net *other;
+	unsigned long old;
 
 	/* compared only */
 	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
@@ -618,11 +619,24 @@ static void registry_has_host(struct kunit *test)
 	elsewhere.s6_addr[15] ^= 1;
 	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here, false));
 	lgr = env_create_group(test, SMC_CLIENT, 1);
+	/* a new link counts as one that has received */
+	old = jiffies - 60 * HZ;
 	KUNIT_EXPECT_TRUE(test, smc_registry_has_host(&init_net, &here, false));
 	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &elsewhere, false));
 	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(other, &here, false));
 	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &here, true));
+	KUNIT_EXPECT_FALSE(test, smc_registry_host_is_busy(&init_net, &here,
+							   SMC_CAP_LATE_CLC, old));
 	smc_lgr_set_ready(lgr);
+	lgr->peer.caps = SMC_CAP_RKEY_RETRY;
+	KUNIT_EXPECT_FALSE(test, smc_registry_host_is_busy(&init_net, &here,
+							   SMC_CAP_LATE_CLC, old));
+	lgr->peer.caps = SMC_CAP_LATE_CLC;
+	KUNIT_EXPECT_TRUE(test, smc_registry_host_is_busy(&init_net, &here, SMC_CAP_LATE_CLC, old));
+	KUNIT_EXPECT_FALSE(test, smc_registry_host_is_busy(&init_net, &elsewhere,
+							   SMC_CAP_LATE_CLC, old));
+	KUNIT_EXPECT_FALSE(test, smc_registry_host_is_busy(&init_net, &here, SMC_CAP_LATE_CLC,
+							   jiffies + HZ));
 	KUNIT_EXPECT_TRUE(test, smc_registry_has_host(&init_net, &here, true));
 	KUNIT_EXPECT_FALSE(test, smc_registry_has_host(&init_net, &elsewhere, true));
 	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);

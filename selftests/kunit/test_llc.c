@@ -587,6 +587,7 @@ static void llc_asked_offer(struct kunit *test)
  * @lgr: group
  * @link: link that carries the requests
  * @region: the RMB
+ * @time: jiffies that it may take
  * @cancel: never set
  * @rc: result
  */
@@ -595,6 +596,7 @@ struct llc_announcement {
 	struct smc_lgr *lgr;
 	struct smc_link *link;
 	struct smc_region *region;
+	unsigned long time;
 	bool cancel;
 	int rc;
 };
@@ -603,7 +605,7 @@ static void llc_announcement_work(struct work_struct *work)
 {
 	struct llc_announcement *a = container_of(work, struct llc_announcement, work);
 
-	a->rc = smc_rkey_confirm(a->lgr, a->link, a->region, &a->cancel);
+	a->rc = smc_rkey_confirm(a->lgr, a->link, a->region, jiffies + a->time, &a->cancel);
 }
 
 /* The peer accepts the RMB that CONFIRM RKEY @msg announces. */
@@ -633,6 +635,7 @@ static void llc_announcement_begin(struct kunit *test, const struct llc_pair *p,
 	memset(a, 0, sizeof(*a));
 	a->lgr = p->lgr;
 	a->link = p->first;
+	a->time = WAIT_MAX;
 	a->region = smc_region_alloc(&p->lgr->pool, SMC_REGION_RMB, SZ_16K, 512);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a->region);
 	KUNIT_ASSERT_EQ(test, smc_region_map(a->region, p->first->slot, p->first->qp), 0);
@@ -666,18 +669,18 @@ static void llc_capabilities(struct kunit *test)
 	struct llc_pair p;
 
 	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
-	KUNIT_EXPECT_EQ(test, p.lgr->caps, SMC_CAP_WRITE_IMM);
+	KUNIT_EXPECT_EQ(test, p.lgr->caps, SMC_PEER_CAPS_ANNOUNCED);
 	KUNIT_EXPECT_FALSE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));
 	smc_llc_announce_caps(p.first);
 	smc_llc_announce_caps(p.second);
 	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CAPS, false, &msg), 1);
 	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.second, SMC_LLC_CAPS, false, &msg), 1);
-	KUNIT_EXPECT_EQ(test, msg.caps.bits, 1);
+	KUNIT_EXPECT_EQ(test, msg.caps.bits, 3);
 	/* bits that this host does not know */
-	llc_link_receive_caps(p.first, 0xfffffffe);
+	llc_link_receive_caps(p.first, 0xfffffffc);
 	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1);
 	llc_link_receive_caps(p.second, 0xffffffff);
-	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM);
+	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1 | SMC_PEER_CAPS_ANNOUNCED);
 	/* none is taken back */
 	llc_link_receive_caps(p.first, 0);
 	KUNIT_EXPECT_TRUE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));
@@ -698,7 +701,7 @@ static void llc_capabilities_foreign(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* net.smc.smcr_write_imm 0: nothing is announced, nor used. */
+/* net.smc.smcr_write_imm 0: immediate values are not announced, nor used. */
 static void llc_capabilities_off(struct kunit *test)
 {
 	struct smc_settings *settings = smc_settings_get(&init_net);
@@ -709,9 +712,10 @@ static void llc_capabilities_off(struct kunit *test)
 	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
 	settings->write_imm = 1;
 	smc_llc_announce_caps(p.first);
-	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CAPS, false, &msg), 0);
-	llc_link_receive_caps(p.first, 1);
-	KUNIT_EXPECT_FALSE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CAPS, false, &msg), 1);
+	KUNIT_EXPECT_EQ(test, msg.caps.bits, 2);
+	llc_link_receive_caps(p.first, 3);
+	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1 | SMC_CAP_LATE_CLC);
 	llc_pair_end(&p);
 }
 
@@ -770,6 +774,92 @@ static void llc_rkey_repeated(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
 	llc_pair_accept_rkey(&p, &msg);
 	llc_announcement_end(test, &a, 1);
+	llc_pair_end(&p);
+}
+
+/*
+ * Packets are lost or reordered: as long as the peer's RNIC has not acknowledged CONFIRM RKEY,
+ * nothing is sent again, and the late response counts.
+ */
+static void llc_rkey_late(struct kunit *test)
+{
+	struct llc_announcement a;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_announcement_begin(test, &p, &a);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_FALSE(test, llc_wait_sent_for(p.first, SMC_LLC_CONFIRM_RKEY, false, 2,
+						   2 * LLC_RSP_TIME, &msg));
+	llc_pair_accept_rkey(&p, &msg);
+	llc_announcement_end(test, &a, 1);
+	llc_pair_end(&p);
+}
+
+/* The peer's RNIC has acknowledged CONFIRM RKEY, but there is no response: it is asked again. */
+static void llc_rkey_silent(struct kunit *test)
+{
+	struct llc_announcement a;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+	u32 rkey;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_announcement_begin(test, &p, &a);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	rkey = msg.confirm_rkey.rkey;
+	llc_free_slots(p.first);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_CONFIRM_RKEY, false, 1,
+						  LLC_RSP_TIME + SOON, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.rkey, rkey);
+	llc_pair_accept_rkey(&p, &msg);
+	llc_announcement_end(test, &a, 1);
+	llc_pair_end(&p);
+}
+
+/* The wait for a late response makes room for an exchange that waits, and goes on after it. */
+static void llc_rkey_turn_wanted(struct kunit *test)
+{
+	struct llc_announcement a;
+	struct smc_llc_msg msg, req;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_announcement_begin(test, &p, &a);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_OPERATOR);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, false, 1,
+						  LLC_RSP_TIME + SOON, &req));
+	llc_pair_receive_delete(&p, true, 0);
+	llc_pair_expect_one_left(test, &p);
+	llc_free_slots(p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_pair_accept_rkey(&p, &msg);
+	llc_announcement_end(test, &a, 1);
+	llc_pair_end(&p);
+}
+
+/* A peer that never responds costs its connection the time that the caller allows. */
+static void llc_rkey_unanswered(struct kunit *test)
+{
+	struct llc_announcement a;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+	bool never = false;
+	unsigned long end;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_announcement_begin(test, &p, &a);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_pair_accept_rkey(&p, &msg);
+	llc_announcement_end(test, &a, 1);
+	llc_free_slots(p.first);
+	end = jiffies + 3 * HZ;
+	KUNIT_EXPECT_EQ(test, smc_rkey_confirm(p.lgr, p.first, a.region, end, &never), -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, end));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, end + SOON));
+	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_IDLE);
 	llc_pair_end(&p);
 }
 
@@ -1418,6 +1508,10 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_capabilities_off),
 	KUNIT_CASE(llc_rkey_new_link),
 	KUNIT_CASE(llc_rkey_repeated),
+	KUNIT_CASE(llc_rkey_late),
+	KUNIT_CASE(llc_rkey_silent),
+	KUNIT_CASE(llc_rkey_turn_wanted),
+	KUNIT_CASE(llc_rkey_unanswered),
 	KUNIT_CASE(llc_rkey_refused),
 	KUNIT_CASE(llc_request_deferred),
 	KUNIT_CASE(llc_deleted_client),

@@ -474,6 +474,7 @@ static void capabilities(void)
 	/* bits of later versions are ignored */
 	CHECK_EQ(smc_peer_caps_of_announced(0xffffffff), SMC_PEER_CAPS_ANNOUNCED);
 	CHECK_EQ(smc_peer_caps_of_announced(1), SMC_CAP_WRITE_IMM);
+	CHECK_EQ(smc_peer_caps_of_announced(2), SMC_CAP_LATE_CLC);
 	CHECK_EQ(smc_peer_caps_to_announced(SMC_CAP_WRITE_IMM | SMC_PEER_CAPS_TAG_1), 1);
 }
 

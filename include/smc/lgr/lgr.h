@@ -495,6 +495,8 @@ int smc_contact_begin(struct net *net, const struct smc_peer *peer,
 void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr);
 void smc_lgr_set_ready(struct smc_lgr *lgr);
 bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, bool ready);
+bool smc_registry_host_is_busy(struct net *net, const struct in6_addr *tcp_addr,
+			       enum smc_peer_cap cap, unsigned long since);
 
 /* lgr/topology.c */
 

@@ -37,7 +37,7 @@ void smc_llc_fc_end(struct smc_link *link);
 void smc_llc_announce_caps(struct smc_link *link);
 
 int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
-		     const bool *cancel);
+		     unsigned long end, const bool *cancel);
 
 void smc_llc_timer_region_added(struct smc_lgr *lgr);
 

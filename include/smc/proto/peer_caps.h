@@ -81,6 +81,9 @@
  *	for one more urgent byte each (smc_cdc_build()).
  * @SMC_CAP_WRITE_IMM: Announced: takes the immediate value of a WRITE for a CDC message
  *	(smc_cdc_build_imm(), decision 0020).
+ * @SMC_CAP_LATE_CLC: Announced: in a subsequent contact it waits for the Accept or Confirm longer
+ *	than other peers, so that an RMB can be announced while packets are reordered or lost
+ *	(smc_conn_take_buffers(), client_accept_timeout(), server_await_confirm()).
  */
 enum smc_peer_cap {
 	SMC_CAP_ACCEPT_V1_TAG	= 0x0001,
@@ -98,6 +101,7 @@ enum smc_peer_cap {
 	SMC_CAP_ORDERLY_MOVE	= 0x1000,
 	SMC_CAP_URGENT_REPEAT	= 0x2000,
 	SMC_CAP_WRITE_IMM	= 0x10000,
+	SMC_CAP_LATE_CLC	= 0x20000,
 };
 
 /* What version 1 of the tag means. The set never shrinks: later versions have all of these. */
@@ -109,7 +113,7 @@ enum smc_peer_cap {
 	 SMC_CAP_ORDERLY_MOVE | SMC_CAP_URGENT_REPEAT)
 
 /* Capabilities that CAPABILITIES announces, from its lowest bit on, and where they begin. */
-#define SMC_PEER_CAPS_ANNOUNCED		SMC_CAP_WRITE_IMM
+#define SMC_PEER_CAPS_ANNOUNCED		(SMC_CAP_WRITE_IMM | SMC_CAP_LATE_CLC)
 #define SMC_PEER_CAPS_ANNOUNCED_SHIFT	16
 
 /**
