@@ -143,7 +143,7 @@ run "$p-no-ipv6" --topology lo --hosts 1 --module ours --append ipv6.disable=1 \
 
 # memory is registered while packets are reordered
 [ "$flavour" = debug ] || run "$p-reordered" --topology netns --virtual-time --mtu 9000 --module ours \
-	--script "$cases/reordered.sh" --timeout 300
+	--script "$cases/reordered.sh" --timeout 1300
 
 # one group serves many connections; nothing leaks
 run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
