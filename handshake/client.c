@@ -265,6 +265,7 @@ static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 	/* no Decline from here on: with our response the server completes the handshake */
 	if (smc_llc_fc_confirm_link(ctx->link))
 		return smc_hs_fail(ctx, ECONNRESET, "CONFIRM LINK response could not be sent");
+	smc_llc_announce_caps(ctx->link);
 
 	switch (smc_hs_await_llc(ctx, SMC_LLC_FC_ADD_LINK, T_ADD_LINK_CLNT)) {
 	case HS_LLC_SEEN:

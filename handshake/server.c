@@ -359,6 +359,7 @@ static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 	/* the client uses SMC now, so no Decline; an unanswered ADD LINK is no failure */
 	if (smc_llc_fc_add_link(ctx->link))
 		return smc_hs_fail(ctx, ECONNRESET, "ADD LINK could not be sent");
+	smc_llc_announce_caps(ctx->link);
 	switch (smc_hs_await_llc(ctx, SMC_LLC_FC_ADD_LINK, T_ADD_LINK_SRV)) {
 	case HS_LLC_SEEN:
 	case HS_LLC_TIMEOUT:

@@ -446,6 +446,5 @@ enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RMBE_EYEC);
 	smc_link_activate(ctx->link);
 	smc_link_report_up(ctx->link);
-	smc_llc_announce_caps(ctx->link);
 	return HS_GO;
 }

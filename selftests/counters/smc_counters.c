@@ -56,7 +56,8 @@ struct moved {
 
 /* How many messages carry the bytes is not fixed: check_messages() checks these counters. */
 static const char * const message_counters[] = {
-	"tx_cdc", "rx_cdc", "tx_writes", "wr_posts", "wr_done", "wr_probes", "wakeups",
+	"tx_cdc", "rx_cdc", "tx_imm", "rx_imm", "tx_writes", "wr_posts", "wr_done", "wr_probes",
+	"wakeups",
 };
 
 static void counters_read(struct counters *c)
@@ -94,12 +95,16 @@ static void check_messages(const struct counters *from, const struct counters *t
 		long long cdc = delta(from, to, i, "tx_cdc"), llc = delta(from, to, i, "tx_llc");
 		long long posts = delta(from, to, i, "wr_posts");
 		long long done = delta(from, to, i, "wr_done");
+		long long imm = delta(from, to, i, "tx_imm");
 
-		ends_check(posts == cdc + llc, "%lld posts at %d: %lld CDC and %lld LLC messages",
-			   posts, i, cdc, llc);
+		ends_check(posts == cdc + imm + llc,
+			   "%lld posts at %d: %lld CDC and %lld LLC messages, %lld immediate values",
+			   posts, i, cdc, llc, imm);
 		ends_check(done <= posts, "%lld completions at %d of %lld posts", done, i, posts);
 		ends_check(delta(from, to, !i, "rx_cdc") == cdc, "%lld CDC messages of %d arrive",
 			   cdc, i);
+		ends_check(delta(from, to, !i, "rx_imm") == imm,
+			   "%lld immediate values of %d arrive", imm, i);
 		ends_check(delta(from, to, !i, "rx_llc") == llc, "%lld LLC messages of %d arrive",
 			   llc, i);
 	}
@@ -216,7 +221,7 @@ static void bytes(void)
  * Each message is one post and one completion; it wakes the reader, and its completion the writer.
  * The reader announces no consumer cursor for so few bytes.
  */
-static void messages(void)
+static void check_small_messages(long long cdc, long long imm)
 {
 	static struct counters from;
 	struct ends_pair p = quiet_pair(&from);
@@ -228,9 +233,23 @@ static void messages(void)
 	}
 	CHECK_MOVED(&from, { "tx_bytes", { 0, 200 } }, { "tx_write_bytes", { 0, 200 } },
 		    { "tx_cnt", { 0, 20 } }, { "rx_bytes", { 200, 0 } }, { "rx_cnt", { 20, 0 } },
-		    { "tx_writes", { 0, 20 } }, { "tx_cdc", { 0, 20 } }, { "rx_cdc", { 20, 0 } },
+		    { "tx_writes", { 0, 20 } }, { "tx_cdc", { 0, cdc } }, { "rx_cdc", { cdc, 0 } },
+		    { "tx_imm", { 0, imm } }, { "rx_imm", { imm, 0 } },
 		    { "wr_posts", { 0, 20 } }, { "wr_done", { 0, 20 } },
 		    { "wakeups", { 20, 20 } });
+}
+
+/* The connection has sent a message before: immediate values can refer to that. */
+static void messages(void)
+{
+	check_small_messages(0, 20);
+}
+
+static void messages_whole(void)
+{
+	for (int i = 0; i < ENDS_NR; i++)
+		set_sysctl(i, "smcr_write_imm", "0");
+	check_small_messages(20, 0);
 }
 
 /* ---- rings ---- */
@@ -573,6 +592,7 @@ static void set_up(void)
 static const struct ends_test tests[] = {
 	{ "bytes", bytes },
 	{ "messages", messages },
+	{ "messages_whole", messages_whole },
 	{ "small_rings", small_rings },
 	{ "full_rings", full_rings },
 	{ "out_of_band", out_of_band },

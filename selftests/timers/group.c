@@ -168,6 +168,7 @@ static void stall(void)
 
 	tm_sysctl("smcr_testlink_time", "3600");
 	tm_sysctl("smcr_stall_time", "5");
+	tm_sysctl("smcr_write_imm", "0");	/* rx_cdc counts what arrives */
 	p = tm_pair();
 	lost = tm_count(ENDS_CLIENT, "link_fail");
 	stalls = tm_count(ENDS_CLIENT, "link_stall");
@@ -186,6 +187,7 @@ static void stall_off(void)
 
 	tm_sysctl("smcr_testlink_time", "3600");
 	tm_sysctl("smcr_stall_time", "0");
+	tm_sysctl("smcr_write_imm", "0");
 	p = tm_pair();
 	lost = tm_count(ENDS_CLIENT, "link_fail");
 	no_receives(&p);
