@@ -26,8 +26,6 @@
 #include <smc/rdma/region.h>
 
 #define ELEM_SIZE_MAX	(512 * 1024)
-/* Default of net.smc.wmem. */
-#define ELEM_SIZE_USUAL	(64 * 1024)
 
 /*
  * Charged to the cgroup of the connection for which a region is added, although others of the
@@ -87,9 +85,11 @@ u8 smc_elem_encode_size(u32 size)
 
 /*
  * Number of elements of the next region: the first regions are small, later ones double what the
- * group has, up to one element for each connection of a full group.
+ * group has, up to one element for each connection of a full group. @extra: only few connections
+ * will want an element.
  */
-static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size)
+static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
+			     bool extra)
 {
 	const struct smc_region *region;
 	u32 have = 0;
@@ -98,8 +98,7 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
-	/* bigger send rings are for the few connections that stream */
-	if (kind == SMC_REGION_SND && size > ELEM_SIZE_USUAL)
+	if (extra)
 		return clamp_t(u32, have, 2, 32);
 	if (!have)
 		return 8;
@@ -128,13 +127,18 @@ static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 /*
  * Charge a region to all limits that apply. A region of several elements leaves as much as it
  * takes: near a limit regions become small, and the second kind of region gets something, too.
- * Return 0, -EDQUOT, or an error of smc_host_charge().
+ * @extra: see smc_host_charge_extra(). Return 0, -EDQUOT, or an error of smc_host_charge().
  */
-static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size)
+static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
+		       bool extra)
 {
 	u64 bytes = (u64)nelem * size;
-	int rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
+	int rc;
 
+	if (extra)
+		rc = smc_host_charge_extra(pool->host, bytes);
+	else
+		rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
 	if (rc || kind != SMC_REGION_RMB || pool_charge_rmb(pool, bytes))
 		return rc;
 	smc_host_uncharge(pool->host, bytes);
@@ -169,23 +173,8 @@ static void region_mem_free(void *mem, size_t bytes)
 		free_pages_exact(mem, bytes);
 }
 
-/**
- * smc_region_alloc() - Add an unpublished region to a pool
- * @pool: pool
- * @kind: RMB or send region
- * @size: element size, from smc_elem_round_size()
- * @max_pages: pages that one MR of the link's device can cover
- *
- * The region has as many elements as @max_pages and the size of the group allow, and fewer
- * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
- * so that links that come and go meanwhile map and unmap it. Process context.
- *
- * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
- * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
- * (smc_host_charge()).
- */
-struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
-				    u32 size, u32 max_pages)
+static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_kind kind, u32 size,
+				       u32 max_pages, bool extra)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
 	struct smc_region *region;
@@ -207,9 +196,9 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 		kfree(region);
 		return ERR_PTR(-ENOSPC);
 	}
-	nelem = min(nelem, pool_elems_wanted(pool, kind, size));
+	nelem = min(nelem, pool_elems_wanted(pool, kind, size, extra));
 	for (; nelem; nelem /= 2) {
-		rc = pool_charge(pool, kind, nelem, size);
+		rc = pool_charge(pool, kind, nelem, size, extra);
 		if (rc)
 			continue;
 		rc = -ENOMEM;
@@ -222,7 +211,8 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 	if (!region->vaddr) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
-		if (rc != -ENOMEM)
+		/* counted are refusals that a connection feels */
+		if (rc != -ENOMEM && !extra)
 			smc_stats_inc(pool->net, SMC_STAT_MEM_LIMITED);
 		return ERR_PTR(rc);
 	}
@@ -237,6 +227,45 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 	spin_unlock_bh(&pool->lock);
 	mutex_unlock(&pool->mutex);
 	return region;
+}
+
+/**
+ * smc_region_alloc() - Add an unpublished region to a pool
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, from smc_elem_round_size()
+ * @max_pages: pages that one MR of the link's device can cover
+ *
+ * The region has as many elements as @max_pages and the size of the group allow, and fewer
+ * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
+ * so that links that come and go meanwhile map and unmap it. Process context.
+ *
+ * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
+ * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
+ * (smc_host_charge()).
+ */
+struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
+				    u32 size, u32 max_pages)
+{
+	return region_alloc(pool, kind, size, max_pages, false);
+}
+
+/**
+ * smc_region_alloc_extra() - As smc_region_alloc(), for memory that connections can do without
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, from smc_elem_round_size()
+ * @max_pages: pages that one MR of the link's device can cover
+ *
+ * The region is smaller, and there is none unless half of each limit stays free. A refusal does not
+ * count in SMC_STAT_MEM_LIMITED. Process context.
+ *
+ * Return: as smc_region_alloc().
+ */
+struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
+					  u32 size, u32 max_pages)
+{
+	return region_alloc(pool, kind, size, max_pages, true);
 }
 
 /**
