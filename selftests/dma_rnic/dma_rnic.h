@@ -104,6 +104,7 @@ struct rnic_mr {
  * @data: the bytes, with IB_SEND_INLINE
  * @raddr: RDMA WRITE: remote address
  * @rkey: RDMA WRITE, LOCAL_INV: key
+ * @imm: RDMA WRITE with an immediate value: the value
  * @mr: REG_MR: region
  * @access: REG_MR: IB_ACCESS_*
  */
@@ -117,6 +118,7 @@ struct rnic_send {
 	u8 data[RNIC_INLINE_MAX];
 	u64 raddr;
 	u32 rkey;
+	__be32 imm;
 	struct rnic_mr *mr;
 	int access;
 };

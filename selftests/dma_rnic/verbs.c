@@ -427,6 +427,9 @@ static int send_fill(const struct rnic_qp *qp, struct rnic_send *send,
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 		return 0;
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		send->imm = wr->ex.imm_data;
+		fallthrough;
 	case IB_WR_RDMA_WRITE:
 		send->raddr = rdma_wr(wr)->remote_addr;
 		send->rkey = rdma_wr(wr)->rkey;

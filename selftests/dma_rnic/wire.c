@@ -192,24 +192,26 @@ static struct rnic_recv *qp_first_recv(struct rnic_qp *qp)
 	return recv;
 }
 
-static void complete_recv(struct rnic_qp *qp, enum ib_wc_status status, u32 len, bool solicited)
+/* Complete the next receive; the caller has set what the kind of message decides. */
+static void complete_recv_wc(struct rnic_qp *qp, struct ib_wc *wc, bool solicited)
 {
-	const struct rnic_recv *recv = &qp->rq[qp->rq_next & (qp->rq_size - 1)];
-	struct ib_wc wc = {
-		.wr_cqe = recv->cqe,
-		.status = status,
-		.opcode = IB_WC_RECV,
-		.qp = &qp->ib,
-		.src_qp = qp->attr.dest_qp_num,
-		.byte_len = len,
-		.port_num = 1,
-	};
 	unsigned long flags;
 
+	wc->wr_cqe = qp->rq[qp->rq_next & (qp->rq_size - 1)].cqe;
+	wc->qp = &qp->ib;
+	wc->src_qp = qp->attr.dest_qp_num;
+	wc->port_num = 1;
 	spin_lock_irqsave(&qp->lock, flags);
 	qp->rq_next++;
 	spin_unlock_irqrestore(&qp->lock, flags);
-	rnic_verbs_complete(qp, qp->ib.recv_cq, &wc, solicited, 0);
+	rnic_verbs_complete(qp, qp->ib.recv_cq, wc, solicited, 0);
+}
+
+static void complete_recv(struct rnic_qp *qp, enum ib_wc_status status, u32 len, bool solicited)
+{
+	struct ib_wc wc = { .status = status, .opcode = IB_WC_RECV, .byte_len = len };
+
+	complete_recv_wc(qp, &wc, solicited);
 }
 
 static void complete_send(struct rnic_qp *qp, const struct rnic_send *send,
@@ -270,6 +272,28 @@ static enum ib_wc_status send_exec_write(struct rnic_qp *qp, struct rnic_qp *pee
 	rnic_count(qp_rnic(qp), RNIC_WRITES, 1);
 	rnic_count(qp_rnic(qp), RNIC_WRITE_BYTES, send->len);
 	return IB_WC_SUCCESS;
+}
+
+/* The value comes with a completion of the peer's next receive, whose buffer is not used. */
+static enum ib_wc_status send_exec_write_imm(struct rnic_qp *qp, struct rnic_qp *peer,
+					     const struct rnic_send *send)
+{
+	struct ib_wc wc = {
+		.opcode = IB_WC_RECV_RDMA_WITH_IMM,
+		.byte_len = send->len,
+		.ex.imm_data = send->imm,
+		.wc_flags = IB_WC_WITH_IMM,
+	};
+	enum ib_wc_status status;
+
+	if (!qp_first_recv(peer)) {
+		rnic_count(qp_rnic(qp), RNIC_RNR, 1);
+		return IB_WC_RNR_RETRY_EXC_ERR;
+	}
+	status = send_exec_write(qp, peer, send);
+	if (status == IB_WC_SUCCESS)
+		complete_recv_wc(peer, &wc, send->flags & IB_SEND_SOLICITED);
+	return status;
 }
 
 static enum ib_wc_status send_exec_send(struct rnic_qp *qp, struct rnic_qp *peer,
@@ -363,7 +387,8 @@ static int send_execute(struct rnic_qp *qp, const struct rnic_send *send)
 		return send_retry(qp);
 	if (send->opcode == IB_WR_RDMA_WRITE)
 		return send_exec_write(qp, peer, send);
-	status = send_exec_send(qp, peer, send);
+	status = send->opcode == IB_WR_RDMA_WRITE_WITH_IMM ? send_exec_write_imm(qp, peer, send) :
+							      send_exec_send(qp, peer, send);
 	if (status == IB_WC_RNR_RETRY_EXC_ERR && qp->attr.rnr_retry == RNR_FOREVER) {
 		queue_delayed_work(engine, &qp->work, msecs_to_jiffies(RNR_MS));
 		return -EAGAIN;
