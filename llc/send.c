@@ -128,8 +128,11 @@ int smc_llc_slot_post(struct smc_link *link, struct smc_wr_slot *slot,
 		smc_wr_slot_put(slot);
 		return -ECONNABORTED;
 	}
-	smc_stats_inc(net, SMC_STAT_TX_LLC);
-	smc_stats_add_msg(net, SMC_MSGS_LLC_TX, msg->type);
+	/* counted are the messages that have a place in the table of types */
+	if (msg->type != SMC_LLC_CAPS) {
+		smc_stats_inc(net, SMC_STAT_TX_LLC);
+		smc_stats_add_msg(net, SMC_MSGS_LLC_TX, msg->type);
+	}
 	return 0;
 }
 

@@ -101,7 +101,8 @@ remove()
 
 centis()
 {
-	sed 's/ .*//; s/\.//' /proc/uptime
+	# no leading zeros: the shell would take them for octal
+	awk '{ printf "%d", $1 * 100 }' /proc/uptime
 }
 
 # timed_unload MINIMUM: at least MINIMUM connections must be closing when it begins

@@ -28,6 +28,7 @@ attack()
 {
 	place=$1
 	shift
+	: > /run/user	# of the last attack
 	/t/smc_user "$place" "$N" "$@" > /run/user 2>&1 &
 	user=$!
 	wait_for 150 is_stuck
