@@ -720,23 +720,6 @@ static void sndbuf_grows(struct api_env *e)
 	T_EQ(sndbuf_after_stream(e, fd, rfd), size);
 }
 
-/* Likewise if it is set on a connection: to another size, and to the present one. */
-static void sndbuf_set_later(struct api_env *e)
-{
-	for (int same = 0; same < 2; same++) {
-		int fd, rfd, size, val;
-
-		api_pair(e, &fd, &rfd);
-		/* the core doubles it */
-		val = same ? sndbuf_of(fd) / 2 : 40000;
-		T_OK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &val, sizeof(val)));
-		size = sndbuf_of(fd);
-		T_EQ(sndbuf_after_stream(e, fd, rfd), size);
-		close(fd);
-		T_OK(r_close(e, rfd));
-	}
-}
-
 static const struct api_case cases[] = {
 	{ "options_fresh",	options_fresh,		0 },
 	{ "options_listening",	options_listening,	0 },
@@ -746,7 +729,6 @@ static const struct api_case cases[] = {
 	{ "options_exclude",	options_exclude,	API_F_ROLES },
 	{ "peek_offset",	peek_offset,		API_F_ROLES },
 	{ "sndbuf_grows",	sndbuf_grows,		API_F_ROLES },
-	{ "sndbuf_set_later",	sndbuf_set_later,	API_F_ROLES },
 };
 
 const struct api_group api_sockopt_group = { cases, TL_ARRAY_SIZE(cases) };
