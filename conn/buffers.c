@@ -9,8 +9,6 @@
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
-#include <linux/memcontrol.h>
-#include <linux/sched/mm.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
@@ -19,15 +17,13 @@
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
 #include <smc/rdma/region.h>
-#include "timers.h"
 
 /* Attempts: another connection may take an element of the region that this one has added. */
 #define TAKE_TRIES	8
 /* A connection waits this long for memory, whichever connection adds it. */
 #define TAKE_TIME	(10 * HZ)
-/* A send ring that is full grows if so many times its size was sent in this time: to a multiple. */
+/* A send ring that is full grows once so many times its size was sent: to a multiple of it. */
 #define GROW_AFTER	8
-#define GROW_WITHIN	HZ
 #define GROW_TIMES	4
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
@@ -45,8 +41,6 @@
  * @link: link of the connection, which needs the memory
  * @announce: new regions are registered and announced at once
  * @patient: the peer waits for our CLC message until shortly after @deadline
- * @extra: the connection works without this memory: it is taken only if much is left, and without
- *	waiting for another connection
  * @cancel: set when the connection is not wanted any more
  * @deadline: jiffies
  */
@@ -54,7 +48,6 @@ struct conn_supply {
 	struct smc_link *link;
 	bool announce;
 	bool patient;
-	bool extra;
 	const bool *cancel;
 	unsigned long deadline;
 };
@@ -96,9 +89,7 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	mutex_lock(&lgr->mutex);
 	region = smc_pool_take_withdrawn(&lgr->pool, kind, size, U8_MAX);
 	again = region;
-	if (!again && supply->extra)
-		region = smc_region_alloc_extra(&lgr->pool, kind, size, link->path.dev->max_pages);
-	else if (!again)
+	if (!again)
 		region = smc_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
 	if (IS_ERR_OR_NULL(region)) {
 		mutex_unlock(&lgr->mutex);
@@ -151,11 +142,9 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 			rc = -ETIMEDOUT;
 		else if (!grower)
 			/* whether this waited or not, the pool may have changed: try again */
-			grower = smc_pool_grow_begin(pool, kind, supply->extra ? 0 : SMC_LGR_POLL);
+			grower = smc_pool_grow_begin(pool, kind, SMC_LGR_POLL);
 		else
 			rc = tries-- ? conn_pool_grow(conn, kind, size, supply) : -ENOMEM;
-		if (rc == -ENOENT && supply->extra && !grower)
-			rc = -EBUSY;
 		if (rc && rc != -ENOENT)
 			break;
 		grown = grown || !rc;
@@ -229,32 +218,14 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 
 /* ---- a bigger send ring ------------------------------------------------------ */
 
-/* The writer may look at the state without the lock, see smc_conn_grow_ring(). */
-static void conn_growth_enter(struct smc_conn_growth *growth, enum smc_growth_state state)
-{
-	WRITE_ONCE(growth->state, state);
-}
-
-/* Measure the stream from here on. */
-static void conn_growth_restart(struct smc_conn *conn)
-{
-	conn->tx.growth.from = conn->tx.ring.completed;
-	conn->tx.growth.since = jiffies;
-}
-
-/*
- * Take the bigger ring; in a work, since it may wait for the RNIC. On the queue of the group: that
- * of all connections runs their closes and timers. The connection keeps the group; should its last
- * reference be dropped here, another queue releases it, and the group after it.
- */
+/* Take the bigger ring; in a work, since it may wait for the RNIC. */
 static void conn_growth_work_fn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(work, struct smc_conn, tx.growth.work);
 	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct conn_supply supply = { .announce = true, .extra = true, .cancel = &conn->tx.stopped,
+	struct conn_supply supply = { .announce = true, .cancel = &conn->tx.stopped,
 				 .deadline = jiffies + TAKE_TIME };
 	struct smc_elem elem = {};
-	struct mem_cgroup *old;
 	u32 size;
 	int rc;
 
@@ -264,21 +235,10 @@ static void conn_growth_work_fn(struct work_struct *work)
 	size = smc_elem_round_size(conn->tx.ring.size * GROW_TIMES);
 	spin_unlock_bh(&conn->lock);
 
-	old = set_active_memcg(growth->memcg);
 	rc = conn_elem_take(conn, SMC_REGION_SND, size, &supply, &elem);
-	set_active_memcg(old);
-	mem_cgroup_put(growth->memcg);
 	spin_lock_bh(&conn->lock);
-	if (!rc) {
-		growth->elem = elem;
-		conn_growth_enter(growth, SMC_GROWTH_READY);
-		smc_conn_timer_ring_offered(conn);
-	} else if (rc == -EBUSY) {
-		conn_growth_enter(growth, SMC_GROWTH_NONE);
-		conn_growth_restart(conn);
-	} else {
-		conn_growth_enter(growth, SMC_GROWTH_DONE);
-	}
+	growth->elem = elem;
+	growth->state = rc ? SMC_GROWTH_DONE : SMC_GROWTH_READY;
 	spin_unlock_bh(&conn->lock);
 	smc_link_put(supply.link);
 	smc_conn_put(conn);
@@ -291,160 +251,82 @@ static void conn_growth_work_fn(struct work_struct *work)
 void smc_conn_init_growth(struct smc_conn *conn)
 {
 	INIT_WORK(&conn->tx.growth.work, conn_growth_work_fn);
-	conn->tx.growth.since = jiffies;
 }
 
-/* Return whether a bigger ring is of use: runs of pages use only the numbers of the ring. */
-static bool conn_growth_helps(const struct smc_conn *conn)
+/*
+ * Return whether the ring shall grow: much was sent, so this is a stream to a peer that reads. Runs
+ * of pages do not profit; they use only the numbers of the ring.
+ */
+static bool conn_growth_pays(const struct smc_conn *conn)
 {
 	const struct smc_ring_tx *ring = &conn->tx.ring;
 
-	return !conn->tx.stopped && smc_zerocopy_is_empty(conn) &&
-	       smc_elem_round_size(ring->size * GROW_TIMES) > ring->size;
-}
-
-/* Return whether much was sent in short time: this is a stream, to a peer that reads. */
-static bool conn_is_streaming(struct smc_conn *conn)
-{
-	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct smc_ring_tx *ring = &conn->tx.ring;
-
-	if (time_after(jiffies, growth->since + GROW_WITHIN))
-		conn_growth_restart(conn);
-	return ring->completed - growth->from >= (u64)GROW_AFTER * ring->size;
-}
-
-/* Ask for a bigger ring, to be charged to @memcg. */
-static void conn_growth_begin(struct smc_conn *conn, struct mem_cgroup *memcg)
-{
-	struct smc_conn_growth *growth = &conn->tx.growth;
-
-	conn_growth_enter(growth, SMC_GROWTH_WANTED);
-#ifdef CONFIG_MEMCG
-	if (memcg)
-		css_get(&memcg->css);	/* the socket may be gone before the work runs */
-#endif
-	growth->memcg = memcg;
-	smc_conn_get(conn);
-	queue_work(conn->lgr->wq, &growth->work);
+	return !conn->tx.growth.fixed && !conn->tx.stopped && smc_zerocopy_is_empty(conn) &&
+	       smc_elem_round_size(ring->size * GROW_TIMES) > ring->size &&
+	       ring->completed >= (u64)GROW_AFTER * ring->size;
 }
 
 /*
- * Copy the bytes from position @pos to @end into the bigger ring. Those that are posted belong to
- * them: a failover posts them again, from there. Without the lock, since there may be many bytes:
- * only the writer adds any, and none changes until it is completed. Where the bigger ring wraps
- * the smaller one does, so a part that is contiguous in the smaller one is so in the bigger one.
+ * Change to the bigger ring. The bytes that are not completed move, too: a failover posts them
+ * again. Until then the RNIC may read them in the previous ring. Where the bigger ring wraps the
+ * smaller one does, so a part that is contiguous in the smaller one is so in the bigger one.
  */
-static void conn_copy_ring(const struct smc_conn *conn, u64 pos, u64 end)
+static void conn_change_ring(struct smc_conn *conn)
 {
-	const struct smc_elem *bigger = &conn->tx.growth.elem;
-	const struct smc_elem *elem = &conn->tx.elem;
+	struct smc_conn_growth *growth = &conn->tx.growth;
+	struct smc_ring_tx *ring = &conn->tx.ring;
 	struct smc_ring_span span[2];
+	u64 pos = ring->completed;
 	unsigned int i, n;
 
-	n = smc_ring_fill_spans(pos, end - pos, elem->size, span);
+	n = smc_ring_fill_spans(pos, ring->prepared - pos, ring->size, span);
 	for (i = 0; i < n; i++) {
-		memcpy(bigger->addr + smc_ring_offset(pos, bigger->size),
-		       elem->addr + span[i].off, span[i].len);
+		memcpy(growth->elem.addr + smc_ring_offset(pos, growth->elem.size),
+		       conn->tx.elem.addr + span[i].off, span[i].len);
 		pos += span[i].len;
 	}
-}
-
-/* Return whether the connection's device can read the bigger ring. */
-static bool conn_bigger_is_mapped(const struct smc_conn *conn)
-{
-	return smc_region_lkey(conn->tx.growth.elem.region, conn->link->slot);
-}
-
-/*
- * Change to the bigger ring, into which all bytes before @end are copied. False: an abort has
- * discarded bytes meanwhile, or the connection has moved to a link that does not know the ring.
- */
-static bool conn_change_ring(struct smc_conn *conn, u64 end)
-{
-	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct smc_ring_tx *ring = &conn->tx.ring;
-
-	if (ring->prepared != end || !conn_bigger_is_mapped(conn)) {
-		conn_growth_enter(growth, SMC_GROWTH_READY);
-		smc_conn_timer_ring_offered(conn);
-		return false;
-	}
 	swap(conn->tx.elem, growth->elem);
-	/* smc_tx_get_space() and smc_stream_writable() read it without the lock: either will do */
 	WRITE_ONCE(ring->size, conn->tx.elem.size);
-	/* until then the RNIC may read the previous ring */
 	growth->until = ring->sent;
-	conn_growth_enter(growth, SMC_GROWTH_CHANGED);
-	if (smc_conn_growth_over_locked(conn))
-		smc_conn_queue_work(conn);
-	return true;
+	growth->state = SMC_GROWTH_CHANGED;
 }
 
 /**
  * smc_conn_grow_ring() - Take a step towards a bigger send ring
  * @conn: connection whose ring is full
- * @memcg: cgroup to charge it to, which the caller holds; NULL: none
  *
- * Called by the writer, again and again: first asks for a bigger ring, then changes to it.
- * smc_conn_take_unused_ring_locked() ends the growth. Not to be called if the application has set
- * the size.
+ * Called by the writer, again and again: first asks for a bigger ring, then changes to it, and
+ * later gives back the previous one. As with TCP, a size that the application has set is kept.
  *
  * Context: Process; takes conn->lock. The one writer (socket lock).
  * Return: true if the ring has grown.
  */
-bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
+bool smc_conn_grow_ring(struct smc_conn *conn)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
-	bool ready, grown;
-	u64 pos, end;
+	struct smc_elem previous = {};
+	bool grown = false;
 
-	/* Most often so, and final: the lock is not needed to find out. */
 	if (READ_ONCE(growth->state) == SMC_GROWTH_DONE)
 		return false;
 	spin_lock_bh(&conn->lock);
-	if (growth->state == SMC_GROWTH_NONE && conn_growth_helps(conn) && conn_is_streaming(conn))
-		conn_growth_begin(conn, memcg);
-	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn) &&
-		conn_bigger_is_mapped(conn);
-	if (ready)
-		conn_growth_enter(growth, SMC_GROWTH_COPYING);
-	pos = conn->tx.ring.completed;
-	end = conn->tx.ring.prepared;
-	spin_unlock_bh(&conn->lock);
-	if (!ready)
-		return false;
-
-	conn_copy_ring(conn, pos, end);
-	spin_lock_bh(&conn->lock);
-	grown = conn_change_ring(conn, end);
-	spin_unlock_bh(&conn->lock);
-	return grown;
-}
-
-/**
- * smc_conn_take_unused_ring_locked() - Take the ring that the growth has left over
- * @conn: connection
- * @unused: the previous ring, which is not read any more, or a bigger one that the writer did not
- *	take; to be freed after the lock is dropped. Not changed if there is none.
- *
- * Context: Caller holds conn->lock.
- */
-void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *unused)
-{
-	struct smc_conn_growth *growth = &conn->tx.growth;
-
-	lockdep_assert_held(&conn->lock);
-	if (smc_conn_growth_over_locked(conn)) {
-		conn_growth_enter(growth, SMC_GROWTH_DONE);
-	} else if (growth->state == SMC_GROWTH_READY && smc_conn_timer_ring_expired(conn)) {
-		conn_growth_enter(growth, SMC_GROWTH_NONE);
-		conn_growth_restart(conn);
-	} else {
-		return;
+	if (growth->state == SMC_GROWTH_NONE && conn_growth_pays(conn)) {
+		growth->state = SMC_GROWTH_WANTED;
+		smc_conn_get(conn);
+		queue_work(conn->wq, &growth->work);
+	} else if (growth->state == SMC_GROWTH_READY && conn_growth_pays(conn) &&
+		   smc_region_lkey(growth->elem.region, conn->link->slot)) {
+		conn_change_ring(conn);
+		grown = true;
+	} else if (growth->state == SMC_GROWTH_CHANGED &&
+		   conn->tx.ring.completed >= growth->until) {
+		previous = growth->elem;
+		growth->elem.region = NULL;
+		growth->state = SMC_GROWTH_DONE;
 	}
-	*unused = growth->elem;
-	growth->elem.region = NULL;
+	spin_unlock_bh(&conn->lock);
+	smc_elem_free(&conn->lgr->pool, &previous, false);
+	return grown;
 }
 
 /**

@@ -215,30 +215,13 @@ static ssize_t sendmsg_lose(struct smc_conn *conn, struct sendmsg_call *call)
 }
 
 /*
- * The ring is full: return true if it has grown instead. As with TCP, a size that the program has
- * set is kept, whatever it is and whenever it was set.
- */
-static bool sendmsg_grow_ring(struct smc_sock *smc, struct smc_conn *conn)
-{
-	struct sock *sk = smc_sock_sk(smc);
-
-	sock_owned_by_me(sk);
-	/* set by the core before 6.7, later by smc_sockopt_set(): both with the socket lock held */
-	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK)
-		return false;
-	if (!smc_conn_grow_ring(conn, smc_sock_memcg(sk)))
-		return false;
-	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
-	return true;
-}
-
-/*
  * Write all bytes of a call, waiting for space. Return 0 or the error that ended the call;
  * call->copied counts the bytes taken before. Drops the socket lock while asleep.
  */
 static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			     struct sendmsg_call *call)
 {
+	struct sock *sk = smc_sock_sk(smc);
 	bool full = false;
 	ssize_t rc;
 
@@ -259,8 +242,10 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			if (!full)
 				smc_stats_count(conn->stats, SMC_STAT_TX_FULL, 1);
 			full = true;
-			if (sendmsg_grow_ring(smc, conn))
+			if (smc_conn_grow_ring(conn)) {
+				WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
 				continue;
+			}
 			smc_tx_push(conn, false);
 			rc = sendmsg_wait_space(smc, conn, &call->timeo);
 		}

@@ -412,6 +412,7 @@ void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
 	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
 	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
+	conn->tx.growth.fixed = smc->clcsock.sock->sk->sk_userlocks & SOCK_SNDBUF_LOCK;
 	/* pairs with smc_sock_mode(): a reader of the mode sees the connection */
 	smp_store_release(&smc->mode, SMC_MODE_SMC);
 	spin_unlock_bh(&smc->state_lock);

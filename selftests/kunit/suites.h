@@ -10,7 +10,6 @@ extern struct kunit_suite smc_clcsock_suite;
 extern struct kunit_suite smc_host_suite;
 extern struct kunit_suite smc_region_suite;
 extern struct kunit_suite smc_conn_suite;
-extern struct kunit_suite smc_growth_suite;
 extern struct kunit_suite smc_lgr_suite;
 extern struct kunit_suite smc_topology_suite;
 extern struct kunit_suite smc_rtoken_suite;

@@ -91,31 +91,23 @@ enum smc_growth_state {
 	SMC_GROWTH_NONE,	/* the ring of the handshake */
 	SMC_GROWTH_WANTED,	/* a work takes a bigger one */
 	SMC_GROWTH_READY,	/* it is there, and the writer changes to it */
-	SMC_GROWTH_COPYING,	/* the writer copies what the previous one holds */
 	SMC_GROWTH_CHANGED,	/* in use, but the RNIC may still read the previous one */
 	SMC_GROWTH_DONE,	/* in use, or there was no memory for it */
 };
 
 /**
  * struct smc_conn_growth - growth of the send ring; under conn->lock
- * @state: changed by the writer, by @work, and by the work of the connection
- * @from: SMC_GROWTH_NONE: the stream is measured from this position on
- * @since: jiffies: and from this time on
- * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one.
- *	SMC_GROWTH_COPYING: the bigger ring, which is the writer's, without the lock
- * @deadline: SMC_GROWTH_READY: jiffies: the writer does not want it
+ * @state: changed by the writer, and by @work
+ * @fixed: the application has set SO_SNDBUF: the ring does not grow
+ * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one
  * @until: SMC_GROWTH_CHANGED: the previous ring has no use once the stream is completed up to here
- * @memcg: SMC_GROWTH_WANTED: cgroup to charge, with a reference; NULL: none
  * @work: takes the bigger ring; holds a reference on the connection
  */
 struct smc_conn_growth {
 	enum smc_growth_state state;
-	u64 from;
-	unsigned long since;
+	bool fixed;
 	struct smc_elem elem;
-	unsigned long deadline;
 	u64 until;
-	struct mem_cgroup *memcg;
 	struct work_struct work;
 };
 
