@@ -26,6 +26,8 @@
 #include <smc/rdma/region.h>
 
 #define ELEM_SIZE_MAX	(512 * 1024)
+/* Default of net.smc.wmem. */
+#define ELEM_SIZE_USUAL	(64 * 1024)
 
 /*
  * Charged to the cgroup of the connection for which a region is added, although others of the
@@ -85,11 +87,9 @@ u8 smc_elem_encode_size(u32 size)
 
 /*
  * Number of elements of the next region: the first regions are small, later ones double what the
- * group has, up to one element for each connection of a full group. @extra: only few connections
- * will want an element.
+ * group has, up to one element for each connection of a full group.
  */
-static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
-			     bool extra)
+static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size)
 {
 	const struct smc_region *region;
 	u32 have = 0;
@@ -98,7 +98,8 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
-	if (extra)
+	/* bigger send rings are for the few connections that stream */
+	if (kind == SMC_REGION_SND && size > ELEM_SIZE_USUAL)
 		return clamp_t(u32, have, 2, 32);
 	if (!have)
 		return 8;
@@ -127,18 +128,13 @@ static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 /*
  * Charge a region to all limits that apply. A region of several elements leaves as much as it
  * takes: near a limit regions become small, and the second kind of region gets something, too.
- * @extra: see smc_host_charge_extra(). Return 0, -EDQUOT, or an error of smc_host_charge().
+ * Return 0, -EDQUOT, or an error of smc_host_charge().
  */
-static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
-		       bool extra)
+static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size)
 {
 	u64 bytes = (u64)nelem * size;
-	int rc;
+	int rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
 
-	if (extra)
-		rc = smc_host_charge_extra(pool->host, bytes);
-	else
-		rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
 	if (rc || kind != SMC_REGION_RMB || pool_charge_rmb(pool, bytes))
 		return rc;
 	smc_host_uncharge(pool->host, bytes);
@@ -173,8 +169,23 @@ static void region_mem_free(void *mem, size_t bytes)
 		free_pages_exact(mem, bytes);
 }
 
-static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_kind kind, u32 size,
-				       u32 max_pages, bool extra)
+/**
+ * smc_region_alloc() - Add an unpublished region to a pool
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, from smc_elem_round_size()
+ * @max_pages: pages that one MR of the link's device can cover
+ *
+ * The region has as many elements as @max_pages and the size of the group allow, and fewer
+ * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
+ * so that links that come and go meanwhile map and unmap it. Process context.
+ *
+ * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
+ * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
+ * (smc_host_charge()).
+ */
+struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
+				    u32 size, u32 max_pages)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
 	struct smc_region *region;
@@ -196,9 +207,9 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 		kfree(region);
 		return ERR_PTR(-ENOSPC);
 	}
-	nelem = min(nelem, pool_elems_wanted(pool, kind, size, extra));
+	nelem = min(nelem, pool_elems_wanted(pool, kind, size));
 	for (; nelem; nelem /= 2) {
-		rc = pool_charge(pool, kind, nelem, size, extra);
+		rc = pool_charge(pool, kind, nelem, size);
 		if (rc)
 			continue;
 		rc = -ENOMEM;
@@ -211,8 +222,7 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	if (!region->vaddr) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
-		/* counted are refusals that a connection feels */
-		if (rc != -ENOMEM && !extra)
+		if (rc != -ENOMEM)
 			smc_stats_inc(pool->net, SMC_STAT_MEM_LIMITED);
 		return ERR_PTR(rc);
 	}
@@ -227,45 +237,6 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	spin_unlock_bh(&pool->lock);
 	mutex_unlock(&pool->mutex);
 	return region;
-}
-
-/**
- * smc_region_alloc() - Add an unpublished region to a pool
- * @pool: pool
- * @kind: RMB or send region
- * @size: element size, from smc_elem_round_size()
- * @max_pages: pages that one MR of the link's device can cover
- *
- * The region has as many elements as @max_pages and the size of the group allow, and fewer
- * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
- * so that links that come and go meanwhile map and unmap it. Process context.
- *
- * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
- * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
- * (smc_host_charge()).
- */
-struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
-				    u32 size, u32 max_pages)
-{
-	return region_alloc(pool, kind, size, max_pages, false);
-}
-
-/**
- * smc_region_alloc_extra() - As smc_region_alloc(), for memory that connections can do without
- * @pool: pool
- * @kind: RMB or send region
- * @size: element size, from smc_elem_round_size()
- * @max_pages: pages that one MR of the link's device can cover
- *
- * The region is smaller, and there is none unless half of each limit stays free. A refusal does not
- * count in SMC_STAT_MEM_LIMITED. Process context.
- *
- * Return: as smc_region_alloc().
- */
-struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
-					  u32 size, u32 max_pages)
-{
-	return region_alloc(pool, kind, size, max_pages, true);
 }
 
 /**

@@ -144,8 +144,6 @@ void smc_pool_grow_end(struct smc_pool *pool, enum smc_region_kind kind);
 
 struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
 				    u32 size, u32 max_pages);
-struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
-					  u32 size, u32 max_pages);
 void smc_region_publish(struct smc_pool *pool, struct smc_region *region);
 void smc_region_free(struct smc_region *region);
 struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kind kind,
