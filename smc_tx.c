@@ -82,7 +82,7 @@ size_t smc_tx_get_space(const struct smc_conn *conn)
 {
 	u64 completed = READ_ONCE(conn->tx.ring.completed);
 	u64 prepared = READ_ONCE(conn->tx.ring.prepared);
-	u32 size = READ_ONCE(conn->tx.ring.size);
+	u32 size = conn->tx.ring.size;
 
 	return prepared - completed < size ? size - (prepared - completed) : 0;
 }

@@ -3,16 +3,12 @@
  * Memory of a connection: a send ring and an RMBE out of the pool of its group. If no element of
  * the size is free, the pool grows by a region, which is mapped and registered on every link and,
  * if it is an RMB, announced to the peer by CONFIRM RKEY (RFC 7609 section 3.5.5.2.1).
- *
- * A connection that turns out to send a stream gets a bigger send ring: its writer and the RNIC
- * then wait for each other less often. Others do not need the memory.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
-#include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
@@ -22,9 +18,6 @@
 #define TAKE_TRIES	8
 /* A connection waits this long for memory, whichever connection adds it. */
 #define TAKE_TIME	(10 * HZ)
-/* A send ring that is full grows once so many times its size was sent: to a multiple of it. */
-#define GROW_AFTER	8
-#define GROW_TIMES	4
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
  * they reset the connection.
@@ -38,14 +31,12 @@
 
 /**
  * struct conn_supply - conditions under which a new connection gets memory
- * @link: link of the connection, which needs the memory
  * @announce: new regions are registered and announced at once
  * @patient: the peer waits for our CLC message until shortly after @deadline
  * @cancel: set when the connection is not wanted any more
  * @deadline: jiffies
  */
 struct conn_supply {
-	struct smc_link *link;
 	bool announce;
 	bool patient;
 	const bool *cancel;
@@ -57,17 +48,17 @@ struct conn_supply {
  * a link that is ending is ignored, unless the new connection uses this link.
  */
 static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
-			       struct smc_link *link, const struct conn_supply *supply)
+			       struct smc_link *link, bool announce)
 {
 	int rc;
 
 	rc = smc_region_map(region, link->slot, link->qp);
 	/* a link that is being set up registers all regions when it becomes usable */
-	if (!rc && supply->announce && smc_link_usable(link)) {
+	if (!rc && announce && smc_link_usable(link)) {
 		rc = smc_region_register(region, link->slot);
 		smc_stats_inc(conn->net, SMC_STAT_MR_REG);
 	}
-	if (link != supply->link && smc_link_is_ending(link))
+	if (link != conn->link && smc_link_is_ending(link))
 		return 0;
 	return rc;
 }
@@ -79,7 +70,7 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
 			  const struct conn_supply *supply)
 {
-	struct smc_link *link = supply->link;
+	struct smc_link *link = conn->link;
 	struct smc_lgr *lgr = conn->lgr;
 	struct smc_region *region;
 	struct smc_link *other;
@@ -96,7 +87,7 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 		return region ? PTR_ERR(region) : -ENOMEM;
 	}
 	smc_lgr_for_each_link(lgr, other) {
-		rc = conn_region_to_link(conn, region, other, supply);
+		rc = conn_region_to_link(conn, region, other, supply->announce);
 		if (rc) {
 			smc_link_put(other);
 			break;
@@ -180,7 +171,7 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 			  const bool *cancel)
 {
 	struct conn_supply supply = {
-		.link = conn->link, .announce = announce, .cancel = cancel,
+		.announce = announce, .cancel = cancel,
 		.patient = announce && smc_peer_can(&conn->lgr->peer, SMC_CAP_LATE_CLC),
 	};
 	int rc;
@@ -208,125 +199,11 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 
 	if (conn->tx.elem.region)
 		smc_elem_free(pool, &conn->tx.elem, false);
-	smc_elem_free(pool, &conn->tx.growth.elem, false);
 	if (conn->rx.elem.region) {
 		if (conn->quarantine)
 			smc_stats_inc(conn->net, SMC_STAT_ELEM_QUARANTINE);
 		smc_elem_give_back(pool, &conn->rx.elem, conn->quarantine);
 	}
-}
-
-/* ---- a bigger send ring ------------------------------------------------------ */
-
-/* Take the bigger ring; in a work, since it may wait for the RNIC. */
-static void conn_growth_work_fn(struct work_struct *work)
-{
-	struct smc_conn *conn = container_of(work, struct smc_conn, tx.growth.work);
-	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct conn_supply supply = { .announce = true, .cancel = &conn->tx.stopped,
-				 .deadline = jiffies + TAKE_TIME };
-	struct smc_elem elem = {};
-	u32 size;
-	int rc;
-
-	spin_lock_bh(&conn->lock);
-	supply.link = conn->link;
-	smc_link_get(supply.link);
-	size = smc_elem_round_size(conn->tx.ring.size * GROW_TIMES);
-	spin_unlock_bh(&conn->lock);
-
-	rc = conn_elem_take(conn, SMC_REGION_SND, size, &supply, &elem);
-	spin_lock_bh(&conn->lock);
-	growth->elem = elem;
-	growth->state = rc ? SMC_GROWTH_DONE : SMC_GROWTH_READY;
-	spin_unlock_bh(&conn->lock);
-	smc_link_put(supply.link);
-	smc_conn_put(conn);
-}
-
-/**
- * smc_conn_init_growth() - Set up the growth of the send ring
- * @conn: connection that is being created
- */
-void smc_conn_init_growth(struct smc_conn *conn)
-{
-	INIT_WORK(&conn->tx.growth.work, conn_growth_work_fn);
-}
-
-/*
- * Return whether the ring shall grow: much was sent, so this is a stream to a peer that reads. Runs
- * of pages do not profit; they use only the numbers of the ring.
- */
-static bool conn_growth_pays(const struct smc_conn *conn)
-{
-	const struct smc_ring_tx *ring = &conn->tx.ring;
-
-	return !conn->tx.growth.fixed && !conn->tx.stopped && smc_zerocopy_is_empty(conn) &&
-	       smc_elem_round_size(ring->size * GROW_TIMES) > ring->size &&
-	       ring->completed >= (u64)GROW_AFTER * ring->size;
-}
-
-/*
- * Change to the bigger ring. The bytes that are not completed move, too: a failover posts them
- * again. Until then the RNIC may read them in the previous ring. Where the bigger ring wraps the
- * smaller one does, so a part that is contiguous in the smaller one is so in the bigger one.
- */
-static void conn_change_ring(struct smc_conn *conn)
-{
-	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct smc_ring_tx *ring = &conn->tx.ring;
-	struct smc_ring_span span[2];
-	u64 pos = ring->completed;
-	unsigned int i, n;
-
-	n = smc_ring_fill_spans(pos, ring->prepared - pos, ring->size, span);
-	for (i = 0; i < n; i++) {
-		memcpy(growth->elem.addr + smc_ring_offset(pos, growth->elem.size),
-		       conn->tx.elem.addr + span[i].off, span[i].len);
-		pos += span[i].len;
-	}
-	swap(conn->tx.elem, growth->elem);
-	WRITE_ONCE(ring->size, conn->tx.elem.size);
-	growth->until = ring->sent;
-	growth->state = SMC_GROWTH_CHANGED;
-}
-
-/**
- * smc_conn_grow_ring() - Take a step towards a bigger send ring
- * @conn: connection whose ring is full
- *
- * Called by the writer, again and again: first asks for a bigger ring, then changes to it, and
- * later gives back the previous one. As with TCP, a size that the application has set is kept.
- *
- * Context: Process; takes conn->lock. The one writer (socket lock).
- * Return: true if the ring has grown.
- */
-bool smc_conn_grow_ring(struct smc_conn *conn)
-{
-	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct smc_elem previous = {};
-	bool grown = false;
-
-	if (READ_ONCE(growth->state) == SMC_GROWTH_DONE)
-		return false;
-	spin_lock_bh(&conn->lock);
-	if (growth->state == SMC_GROWTH_NONE && conn_growth_pays(conn)) {
-		growth->state = SMC_GROWTH_WANTED;
-		smc_conn_get(conn);
-		queue_work(conn->wq, &growth->work);
-	} else if (growth->state == SMC_GROWTH_READY && conn_growth_pays(conn) &&
-		   smc_region_lkey(growth->elem.region, conn->link->slot)) {
-		conn_change_ring(conn);
-		grown = true;
-	} else if (growth->state == SMC_GROWTH_CHANGED &&
-		   conn->tx.ring.completed >= growth->until) {
-		previous = growth->elem;
-		growth->elem.region = NULL;
-		growth->state = SMC_GROWTH_DONE;
-	}
-	spin_unlock_bh(&conn->lock);
-	smc_elem_free(&conn->lgr->pool, &previous, false);
-	return grown;
 }
 
 /**

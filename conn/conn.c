@@ -152,7 +152,6 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	INIT_LIST_HEAD(&conn->tx.runs);
 	INIT_LIST_HEAD(&conn->tx.runs_done);
 	conn->state = SMC_CONN_INIT;
-	smc_conn_init_growth(conn);
 	smc_tcpinfo_init(conn);
 	conn->wq = smc_conn_wq;
 	INIT_DELAYED_WORK(&conn->work, conn_work_fn);

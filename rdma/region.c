@@ -26,8 +26,6 @@
 #include <smc/rdma/region.h>
 
 #define ELEM_SIZE_MAX	(512 * 1024)
-/* Default of net.smc.wmem. */
-#define ELEM_SIZE_USUAL	(64 * 1024)
 
 /*
  * Charged to the cgroup of the connection for which a region is added, although others of the
@@ -98,9 +96,6 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
-	/* bigger send rings are for the few connections that stream */
-	if (kind == SMC_REGION_SND && size > ELEM_SIZE_USUAL)
-		return clamp_t(u32, have, 2, 32);
 	if (!have)
 		return 8;
 	if (have < 64)

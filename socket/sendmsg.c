@@ -12,7 +12,6 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
-#include <smc/conn/buffers.h>
 #include <smc/conn/tx.h>
 #include "keepalive.h"
 #include "stream.h"
@@ -221,7 +220,6 @@ static ssize_t sendmsg_lose(struct smc_conn *conn, struct sendmsg_call *call)
 static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			     struct sendmsg_call *call)
 {
-	struct sock *sk = smc_sock_sk(smc);
 	bool full = false;
 	ssize_t rc;
 
@@ -242,10 +240,6 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			if (!full)
 				smc_stats_count(conn->stats, SMC_STAT_TX_FULL, 1);
 			full = true;
-			if (smc_conn_grow_ring(conn)) {
-				WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
-				continue;
-			}
 			smc_tx_push(conn, false);
 			rc = sendmsg_wait_space(smc, conn, &call->timeo);
 		}

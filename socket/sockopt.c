@@ -218,8 +218,6 @@ static void sockopt_push_bufsizes(struct smc_sock *smc)
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK && sk->sk_sndbuf != snd) {
 		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 		WRITE_ONCE(csk->sk_sndbuf, sk->sk_sndbuf);
-		if (smc->conn)
-			WRITE_ONCE(smc->conn->tx.growth.fixed, true);
 	}
 	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK && sk->sk_rcvbuf != rcv) {
 		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;

@@ -176,7 +176,7 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
  */
 bool smc_stream_writable(const struct smc_conn *conn)
 {
-	return smc_tx_get_space(conn) >= READ_ONCE(conn->tx.ring.size) / 3;
+	return smc_tx_get_space(conn) >= conn->tx.ring.size / 3;
 }
 
 /**
@@ -412,7 +412,6 @@ void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
 	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
 	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
-	conn->tx.growth.fixed = smc->clcsock.sock->sk->sk_userlocks & SOCK_SNDBUF_LOCK;
 	/* pairs with smc_sock_mode(): a reader of the mode sees the connection */
 	smp_store_release(&smc->mode, SMC_MODE_SMC);
 	spin_unlock_bh(&smc->state_lock);

@@ -9,8 +9,6 @@ struct smc_conn;
 
 int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
 			  const bool *cancel);
-void smc_conn_init_growth(struct smc_conn *conn);
-bool smc_conn_grow_ring(struct smc_conn *conn);
 void smc_conn_give_buffers(struct smc_conn *conn);
 int smc_conn_register_buffers(struct smc_conn *conn);
 

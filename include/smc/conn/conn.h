@@ -86,31 +86,6 @@ struct smc_conn_tx_move {
 	u32 round;
 };
 
-/* How far the send ring of a connection has grown, see smc_conn_grow_ring(). */
-enum smc_growth_state {
-	SMC_GROWTH_NONE,	/* the ring of the handshake */
-	SMC_GROWTH_WANTED,	/* a work takes a bigger one */
-	SMC_GROWTH_READY,	/* it is there, and the writer changes to it */
-	SMC_GROWTH_CHANGED,	/* in use, but the RNIC may still read the previous one */
-	SMC_GROWTH_DONE,	/* in use, or there was no memory for it */
-};
-
-/**
- * struct smc_conn_growth - growth of the send ring; under conn->lock
- * @state: changed by the writer, and by @work
- * @fixed: the application has set SO_SNDBUF: the ring does not grow
- * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one
- * @until: SMC_GROWTH_CHANGED: the previous ring has no use once the stream is completed up to here
- * @work: takes the bigger ring; holds a reference on the connection
- */
-struct smc_conn_growth {
-	enum smc_growth_state state;
-	bool fixed;
-	struct smc_elem elem;
-	u64 until;
-	struct work_struct work;
-};
-
 /**
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
@@ -137,7 +112,6 @@ struct smc_conn_growth {
  * @runs_done: finished runs, freed once the lock is dropped
  * @probe_at: jiffies before which no byte goes out of the reserve
  * @probe_gap: jiffies between the next such byte and the one after it
- * @growth: a bigger ring instead of @elem
  */
 struct smc_conn_tx {
 	struct smc_elem elem;
@@ -163,7 +137,6 @@ struct smc_conn_tx {
 	struct list_head runs_done;
 	unsigned long probe_at;
 	unsigned long probe_gap;
-	struct smc_conn_growth growth;
 };
 
 /* Arrivals recorded separately; further ones are merged into the last. */
