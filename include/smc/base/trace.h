@@ -272,7 +272,7 @@ DECLARE_EVENT_CLASS(smc_imm,
 		    TP_fast_assign(__entry->token = token;
 				   __entry->link = link;
 				   __entry->imm = imm;),
-		    TP_printk("conn=%08x link=%08x index=%u position=%06x", __entry->token,
+		    TP_printk("token=%08x link=%08x index=%u position=%06x", __entry->token,
 			      __entry->link, __entry->imm >> 24, __entry->imm & 0xffffff)
 );
 

@@ -178,6 +178,15 @@ check_connection()
 				wrong("no group is ready")
 			ended++
 		}
+		# an immediate value has the number after that of the message before it
+		$1 ~ /^smc_imm_[tr]x$/ {
+			t = $1
+			sub("imm", "cdc", t)
+			t = t value("token")
+			if (!(t in seq))
+				wrong("a value before any message")
+			seq[t] = (seq[t] + 1) % 65536
+		}
 		$1 ~ /^smc_cdc_[tr]x$/ {
 			t = $1 value("token")
 			if (t in seq && (seq[t] + 1) % 65536 != value("seq"))
