@@ -237,9 +237,7 @@ static void link_on_received_imm(void *ctx, u32 imm)
 {
 	struct smc_link *link = ctx;
 
-	/* only native peers have our announcement that we take it */
-	if (link->lgr->peer.caps && link->lgr->caps & SMC_CAP_WRITE_IMM &&
-	    link_note_received(link, true))
+	if (smc_lgr_takes_imm(link->lgr) && link_note_received(link, true))
 		lgr_conn_events->imm(link, imm);
 }
 

@@ -503,18 +503,17 @@ static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 
 	if (rc == -ENOMSG)
 		return;	/* an optional message of a later version */
-	if (!rc && msg.type == SMC_LLC_CAPS) {
-		trace_smc_llc_rx(link->uid, msg.type, msg.response);
-		smc_llc_take_caps(lgr, &msg.caps);
-		return;
-	}
 	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC);
 	if (!rc) {
-		smc_stats_add_msg(lgr->net, SMC_MSGS_LLC_RX, msg.type);
+		smc_stats_add_msg(lgr->net, SMC_MSGS_LLC_RX, smc_llc_type_to_place(msg.type));
 		trace_smc_llc_rx(link->uid, msg.type, msg.response);
 		if (msg.type == SMC_LLC_TEST_LINK && !msg.response &&
 		    msg.version == lgr->peer.version) {
 			smc_test_link_receive(llc, link, &msg);
+			return;
+		}
+		if (msg.type == SMC_LLC_CAPS) {
+			smc_llc_take_caps(lgr, &msg.caps);
 			return;
 		}
 	}

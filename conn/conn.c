@@ -67,10 +67,8 @@ static void conn_free_work_fn(struct work_struct *work)
 /* Remove from the token table and drop the table's reference; once. */
 static void conn_unregister(struct smc_conn *conn)
 {
-	const struct smc_lgr *lgr = conn->lgr;
-
 	smc_lgr_del_conn(conn->lgr, conn->token,
-			 conn->quarantine && lgr->peer.caps && lgr->caps & SMC_CAP_WRITE_IMM);
+			 conn->quarantine && smc_lgr_takes_imm(conn->lgr));
 	smc_conn_put(conn);
 }
 

@@ -128,11 +128,8 @@ int smc_llc_slot_post(struct smc_link *link, struct smc_wr_slot *slot,
 		smc_wr_slot_put(slot);
 		return -ECONNABORTED;
 	}
-	/* counted are the messages that have a place in the table of types */
-	if (msg->type != SMC_LLC_CAPS) {
-		smc_stats_inc(net, SMC_STAT_TX_LLC);
-		smc_stats_add_msg(net, SMC_MSGS_LLC_TX, msg->type);
-	}
+	smc_stats_inc(net, SMC_STAT_TX_LLC);
+	smc_stats_add_msg(net, SMC_MSGS_LLC_TX, smc_llc_type_to_place(msg->type));
 	return 0;
 }
 

@@ -20,7 +20,7 @@
 #define TECH_SIZE	(4 * TABLE_SIZE(SMC_STATS_SIZES) + 2 * TABLE_SIZE(SMC_NLA_STATS_RMB_MAX) + \
 			 TABLE_SIZE(SMC_NETLINK_STATS_T_TX_RMB_USAGE -				   \
 				    SMC_NLA_STATS_T_CLNT_V1_SUCC + 1))
-#define OWN_SIZE	(2 * TABLE_SIZE(SMC_CLC_DECLINE) + 2 * TABLE_SIZE(SMC_LLC_DELETE_RKEY) +   \
+#define OWN_SIZE	(2 * TABLE_SIZE(SMC_CLC_DECLINE) + 2 * TABLE_SIZE(SMC_LLC_PLACES) +   \
 			 2 * TABLE_SIZE(SMC_STATS_TIMES) + 2 * TABLE_SIZE(SMC_MEMS))
 #define STATS_SIZE	(nlmsg_total_size(GENL_HDRLEN) + nla_total_size(0) + 2 * TECH_SIZE +	   \
 			 2 * NUM_SIZE + OWN_SIZE)
@@ -175,7 +175,7 @@ static int nl_stats_put_own(struct sk_buff *skb, struct net *net)
 	/* the attributes are in the order of enum smc_stats_msgs */
 	for (i = 0; i < SMC_MSGS; i++)
 		if (nl_stats_put_msgs(skb, net, SMC_NETLINK_STATS_OWN_CLC_TX + i, i,
-				      i < SMC_MSGS_LLC_TX ? SMC_CLC_DECLINE : SMC_LLC_DELETE_RKEY))
+				      i < SMC_MSGS_LLC_TX ? SMC_CLC_DECLINE : SMC_LLC_PLACES))
 			return -EMSGSIZE;
 	if (nl_stats_put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_CLNT, false) ||
 	    nl_stats_put_times(skb, net, SMC_NETLINK_STATS_OWN_HS_SRV, true) ||

@@ -96,10 +96,8 @@ static void check_messages(const struct counters *from, const struct counters *t
 		long long posts = delta(from, to, i, "wr_posts");
 		long long done = delta(from, to, i, "wr_done");
 		long long imm = delta(from, to, i, "tx_imm");
-		/* CAPABILITIES is not counted: one for each group whose first contact succeeds */
-		long long caps = posts - cdc - imm - llc;
 
-		ends_check(caps >= 0 && caps <= delta(from, to, i, "first_contact"),
+		ends_check(posts == cdc + imm + llc,
 			   "%lld posts at %d: %lld CDC and %lld LLC messages, %lld immediate values",
 			   posts, i, cdc, llc, imm);
 		ends_check(done <= posts, "%lld completions at %d of %lld posts", done, i, posts);

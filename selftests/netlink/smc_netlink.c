@@ -426,7 +426,7 @@ static void take_device(const void *attrs, size_t len, void *arg)
 
 /* Our own tables in SMC_GEN_STATS: u64 attributes from 1 on */
 #define CLC_TYPES	4
-#define LLC_TYPES	9
+#define LLC_TYPES	10
 #define HS_TIMES	16
 #define MEMS		4	/* send rings; RMBEs: in use, pooled, quarantined */
 

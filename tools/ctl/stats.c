@@ -62,6 +62,7 @@ static const struct counter llc_counters[] = {
 	{ 1, "confirm_link" }, { 2, "add_link" }, { 3, "add_link_continuation" },
 	{ 4, "delete_link" }, { 5, "request_add_link" }, { 6, "confirm_rkey" },
 	{ 7, "test_link" }, { 8, "confirm_rkey_continuation" }, { 9, "delete_rkey" },
+	{ 10, "capabilities" },
 };
 
 /* Handshakes by time; the last counter has those that took longer. */

@@ -144,7 +144,7 @@ enum smc_stats_msgs {
 	SMC_MSGS
 };
 
-#define SMC_STATS_TYPES		9
+#define SMC_STATS_TYPES		10
 
 void smc_stats_add_msg(struct net *net, enum smc_stats_msgs way, u8 type);
 u64 smc_stats_get_msg(struct net *net, enum smc_stats_msgs way, u8 type);

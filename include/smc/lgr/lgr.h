@@ -343,6 +343,20 @@ struct smc_lgr {
 	struct smc_llc *llc;
 };
 
+/**
+ * smc_lgr_takes_imm() - Check whether the peer may send immediate values over a group
+ * @lgr: group
+ *
+ * It may as soon as it knows our announcement, which only a native peer gets (llc/caps.c).
+ *
+ * Context: Any.
+ * Return: true if so.
+ */
+static inline bool smc_lgr_takes_imm(const struct smc_lgr *lgr)
+{
+	return READ_ONCE(lgr->peer.caps) && lgr->caps & SMC_CAP_WRITE_IMM;
+}
+
 /* smc_core.c */
 int smc_lgr_init(void);
 void smc_lgr_exit(void);

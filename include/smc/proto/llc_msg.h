@@ -48,6 +48,20 @@ enum smc_llc_type {
 	SMC_LLC_CAPS			= 0xb0,	/* native peers; the same in both versions */
 };
 
+/* Places in a table of messages by type, from 1 on. */
+#define SMC_LLC_PLACES		10
+
+/**
+ * smc_llc_type_to_place() - Return the place of a message type in a table
+ * @type: enum smc_llc_type
+ *
+ * Return: 1..SMC_LLC_PLACES; the number itself but for CAPABILITIES, which has the last place.
+ */
+static inline u8 smc_llc_type_to_place(u8 type)
+{
+	return type == SMC_LLC_CAPS ? SMC_LLC_PLACES : type;
+}
+
 /* Reasons to reject ADD LINK. */
 enum smc_llc_reject {
 	SMC_LLC_REJ_NO_ALT_PATH	= 1,

@@ -48,7 +48,7 @@
  */
 #define SMC_NETLINK_STATS_OWN_CLC_TX		128	/* messages by type: 1 Proposal ... */
 #define SMC_NETLINK_STATS_OWN_CLC_RX		129
-#define SMC_NETLINK_STATS_OWN_LLC_TX		130	/* 1 CONFIRM LINK ... 9 DELETE RKEY */
+#define SMC_NETLINK_STATS_OWN_LLC_TX		130	/* 1 CONFIRM LINK ... 10 CAPABILITIES */
 #define SMC_NETLINK_STATS_OWN_LLC_RX		131
 #define SMC_NETLINK_STATS_OWN_HS_CLNT		132	/* handshakes by time: 1 up to 64 us, */
 #define SMC_NETLINK_STATS_OWN_HS_SRV		133	/* 2 to 128 us ... 16 above 1048576 us */
