@@ -76,27 +76,13 @@ static unsigned int conn_refuse_cdc(struct smc_conn *conn)
 }
 
 /*
- * Bytes have arrived over the link in @slot, behind @had bytes that were readable; conn->lock held.
+ * data path 11: act on @got, what smc_cdc_apply() or smc_cdc_apply_imm() has found; it came over
+ * the link in @slot. @had: bytes that were readable before, @completed: ring position before.
+ * conn->lock held.
  */
-static unsigned int conn_take_bytes(struct smc_conn *conn, u32 slot, u32 had)
+static unsigned int conn_act_on_cdc(struct smc_conn *conn, u32 slot, unsigned int got, u32 had,
+				    u64 completed)
 {
-	unsigned int bits = SMC_CONN_READABLE;
-
-	smc_tcpinfo_count_received(conn, true);
-	smc_rx_sync_arrived_locked(conn, slot, had);
-	smc_timestamp_record_locked(conn, had);
-	/* ACTIVE stays ACTIVE, and nothing is to be done */
-	if (conn->state != SMC_CONN_ACTIVE)
-		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA);
-	return bits | smc_conn_refuse_data_locked(conn, had);
-}
-
-/* data path 9 to 11: apply one message and act on it; conn->lock held */
-static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
-{
-	u32 had = smc_ring_rx_readable(&conn->rx.ring);
-	u64 completed = conn->tx.ring.completed;
-	unsigned int got = smc_cdc_apply(conn, buf, len);
 	unsigned int bits = 0;
 
 	if (got & SMC_CDC_VALIDATE)
@@ -105,8 +91,16 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 		return conn_refuse_cdc(conn);
 	if (unlikely(conn->rx.unproven))
 		conn_complete_proof(conn);
-	if (got & SMC_CDC_DATA)
-		bits |= conn_take_bytes(conn, slot, had);
+	if (got & SMC_CDC_DATA) {
+		smc_tcpinfo_count_received(conn, true);
+		smc_rx_sync_arrived_locked(conn, slot, had);
+		smc_timestamp_record_locked(conn, had);
+		bits |= SMC_CONN_READABLE;
+		/* ACTIVE stays ACTIVE, and nothing is to be done */
+		if (conn->state != SMC_CONN_ACTIVE)
+			bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA);
+		bits |= smc_conn_refuse_data_locked(conn, had);
+	}
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
 	if (got & SMC_CDC_URGENT_BYTE) {
@@ -135,26 +129,22 @@ static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *b
 	return bits;
 }
 
-/* data path 9 to 11 for an immediate value, which can only announce bytes; conn->lock held */
+/* data path 9 to 10: apply one message, and act on it; conn->lock held */
+static unsigned int conn_handle_cdc(struct smc_conn *conn, u32 slot, const u8 *buf, u32 len)
+{
+	u32 had = smc_ring_rx_readable(&conn->rx.ring);
+	u64 completed = conn->tx.ring.completed;
+
+	return conn_act_on_cdc(conn, slot, smc_cdc_apply(conn, buf, len), had, completed);
+}
+
+/* The same for an immediate value. */
 static unsigned int conn_handle_imm(struct smc_conn *conn, u32 slot, u32 imm)
 {
 	u32 had = smc_ring_rx_readable(&conn->rx.ring);
-	unsigned int got = smc_cdc_apply_imm(conn, imm);
-	unsigned int bits = 0;
+	u64 completed = conn->tx.ring.completed;
 
-	if (got & SMC_CDC_BAD)
-		return conn_refuse_cdc(conn);
-	if (got & SMC_CDC_DATA)
-		bits |= conn_take_bytes(conn, slot, had);
-	if (smc_ring_rx_has_lent(&conn->rx.ring))
-		smc_rx_poll_lent_locked(conn, false);
-	if (got & SMC_CDC_WANT_UPDATE && smc_conn_state_may_cdc(conn->state))
-		smc_rx_update_peer_locked(conn);
-	if (conn->tx.cons_due)
-		smc_tx_push_locked(conn, false);
-	if (conn->shut_pending || smc_conn_is_shut(conn))
-		bits |= smc_conn_advance_close_locked(conn);
-	return bits;
+	return conn_act_on_cdc(conn, slot, smc_cdc_apply_imm(conn, imm), had, completed);
 }
 
 /* Handle a message that came over @link, now or when its turn comes; conn->lock held. */
