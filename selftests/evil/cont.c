@@ -448,7 +448,8 @@ static bool add_early(struct el_env *e)
 	return given_up(e, spoil_add_early, spoil_nothing_sent);
 }
 
-static bool cont_send(struct el_link *l, bool response, u8 num)
+/* Send an ADD LINK CONTINUATION for link @num with one pair, the last one. */
+bool el_cont_send(struct el_link *l, bool response, u8 num)
 {
 	struct smc_llc_msg m = msg_request(SMC_LLC_ADD_LINK_CONT);
 
@@ -463,20 +464,20 @@ static bool cont_send(struct el_link *l, bool response, u8 num)
 
 static bool add_unbegun(struct el_env *e)
 {
-	return cont_send(e->l, true, e->l->num) && cont_send(e->l, true, e->l->num + 1);
+	return el_cont_send(e->l, true, e->l->num) && el_cont_send(e->l, true, e->l->num + 1);
 }
 
 /* Only a server may send this request. */
 static bool add_request(struct el_env *e)
 {
-	return cont_send(e->l, false, e->l->num + 1);
+	return el_cont_send(e->l, false, e->l->num + 1);
 }
 
 /* Other keys for memory in use, when the link is complete. */
 static bool add_after_end(struct el_env *e)
 {
 	struct el_second s;
-	bool ok = group_begin(e, &s, NULL) && cont_send(&s.l, true, s.far.num) &&
+	bool ok = group_begin(e, &s, NULL) && el_cont_send(&s.l, true, s.far.num) &&
 		  group_works(e, &s);
 
 	el_second_end(&s);

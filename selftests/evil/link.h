@@ -218,6 +218,7 @@ void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m);
 int el_cdc(struct el_conn *c, const struct smc_cdc_msg *m);
 int el_write(struct el_conn *c, size_t len);
 int el_write_imm(struct el_conn *c, size_t len);
+bool el_cont_send(struct el_link *l, bool response, u8 num);
 int el_claim(struct el_conn *c, size_t len);
 bool el_move(struct el_conn *c, struct el_link *to);
 int el_llc(struct el_link *l, const struct smc_llc_msg *msg);

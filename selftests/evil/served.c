@@ -189,21 +189,27 @@ static bool served_works_native(struct el_env *e)
 	return ok;
 }
 
+/* Begin a group over the client's RNIC that is alone on its network: both links go there. */
+static bool lonely_begin(struct el_env *e, struct el_second *s)
+{
+	struct evil_target same = *e->lonely;
+	struct el_env there = *e;
+
+	same.from = e->lonely->local;
+	there.t = e->lonely;
+	there.other = &same;
+	return el_served_begin(&there, s, 0, false);
+}
+
 /*
  * RFC 7609 appendix A.2.1: the peer ID has the MAC of an RNIC, here of the first one, and is the
  * same in all groups, whichever RNIC they use.
  */
 static bool peer_id(struct el_env *e)
 {
-	struct evil_target same = *e->lonely;
-	struct el_env there = *e;
 	struct el_second s;
-	bool ok;
+	bool ok = lonely_begin(e, &s);
 
-	same.from = e->lonely->local;
-	there.t = e->lonely;
-	there.other = &same;
-	ok = el_served_begin(&there, &s, 0, false);
 	if (ok && memcmp(e->l->client_id + 2, e->l->client_mac, SMC_MAC_LEN)) {
 		ktap_note("the peer ID lacks the MAC of the first RNIC");
 		ok = false;
@@ -324,15 +330,9 @@ static bool bad_offers(struct el_env *e)
 /* A parallel link: the client has no other RNIC on that network. */
 static bool parallel_refused(struct el_env *e)
 {
-	struct evil_target same = *e->lonely;
-	struct el_env there = *e;
 	struct el_second s;
-	bool ok;
+	bool ok = lonely_begin(e, &s) && el_served_refuses(e, &s, &s.far);
 
-	same.from = e->lonely->local;
-	there.t = e->lonely;
-	there.other = &same;
-	ok = el_served_begin(&there, &s, 0, false) && el_served_refuses(e, &s, &s.far);
 	el_second_end(&s);
 	return ok;
 }

@@ -172,31 +172,16 @@ static bool cont_many(struct el_env *e)
 	return false;
 }
 
-static bool cont_send(struct el_link *l, bool response, u8 num)
-{
-	struct smc_llc_msg m = {
-		.type = SMC_LLC_ADD_LINK_CONT,
-		.version = 1,
-		.response = response,
-		.add_link_cont = { .link_num = num, .left = 1 },
-	};
-
-	m.add_link_cont.pairs[0].ref_rkey = l->mr->rkey;
-	m.add_link_cont.pairs[0].rkey = 0x60000;
-	m.add_link_cont.pairs[0].vaddr = 0x1000;
-	return !el_llc(l, &m) && !el_flush(l, WAIT_MS);
-}
-
 /* Without ADD LINK: for the only link, and for one that does not exist. */
 static bool cont_unbegun(struct el_env *e)
 {
-	return cont_send(e->l, false, e->l->num) && cont_send(e->l, false, e->l->num + 1);
+	return el_cont_send(e->l, false, e->l->num) && el_cont_send(e->l, false, e->l->num + 1);
 }
 
 /* Only a client answers. */
 static bool cont_answer(struct el_env *e)
 {
-	return cont_send(e->l, true, e->l->num + 1);
+	return el_cont_send(e->l, true, e->l->num + 1);
 }
 
 /* Other keys for memory in use, when the link is complete. */
@@ -207,7 +192,7 @@ static bool cont_after_end(struct el_env *e)
 
 	cur = &s;
 	ok = el_served_begin(e, &s, 0, true) && !el_serve_add(e, &s.l, &s.far) &&
-	     !el_serve_join(e, &s.far, &s.d, 1) && cont_send(&s.l, false, s.far.num) &&
+	     !el_serve_join(e, &s.far, &s.d, 1) && el_cont_send(&s.l, false, s.far.num) &&
 	     el_served_alive(e, &s.d) && el_served_receives(e, &s.d, 1) &&
 	     el_served_alive(e, &s.c);
 	el_second_end(&s);
