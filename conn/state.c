@@ -396,7 +396,7 @@ void smc_conn_shutdown(struct smc_conn *conn, u8 directions)
 /**
  * smc_conn_close() - Close a connection
  * @conn: connection, detached
- * @abort: send A at once (unread data, SO_LINGER 0) instead of C after the last byte
+ * @abort: send A at once (SO_LINGER 0) instead of C after the last byte; unread bytes do the same
  * @linger: jiffies that queued bytes have to be sent
  * @clcsock: the clcsock, which the connection ends when it has ended itself; NULL: the caller does
  *
@@ -409,7 +409,8 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger,
 {
 	spin_lock_bh(&conn->lock);
 	conn->orphan = clcsock;
-	if (abort) {
+	/* the caller may have looked before the last ones came */
+	if (abort || smc_ring_rx_readable(&conn->rx.ring)) {
 		conn->shut_pending = false;
 		smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	} else if (conn->state == SMC_CONN_INIT || smc_conn_state_may_cdc(conn->state)) {
@@ -445,12 +446,12 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 }
 
 /**
- * smc_conn_refuse_data_locked() - Refuse bytes that arrive after a shutdown of both directions
+ * smc_conn_refuse_data_locked() - Refuse bytes that arrive after a close or shutdown of both
  * @conn: connection, in any state; new bytes have arrived
  * @had: bytes that were readable before; these stay
  *
- * Nobody will read them: a reset, as by TCP, tells the writer so. After close() they are discarded:
- * what is queued in the other direction is still sent.
+ * Nobody will read them: a reset, as by TCP, tells the writer so. What is queued in the other
+ * direction is lost, as with TCP: a peer that waits for room here would never read it.
  *
  * Context: Softirq or process; caller holds conn->lock.
  * Return: SMC_CONN_* bits for the owner.
@@ -458,8 +459,7 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 unsigned int smc_conn_refuse_data_locked(struct smc_conn *conn, u32 had)
 {
 	lockdep_assert_held(&conn->lock);
-	if (conn->shut != SHUTDOWN_MASK || conn->close_pending ||
-	    !smc_conn_state_may_cdc(conn->state))
+	if (!smc_conn_is_shut(conn) || !smc_conn_state_may_cdc(conn->state))
 		return 0;
 	conn->rx.ring.produced = conn->rx.ring.consumed + had;
 	conn->cause = ECONNRESET;

@@ -30,10 +30,11 @@ static const char * const how_names[HOW_NR] = {
 	"SO_LINGER 0", "connect to AF_UNSPEC", "killed", "dropped in flight",
 };
 
-enum other { READS, WRITES, HALF, LATE, CLOSES, OTHER_NR };
+enum other { READS, WRITES, HALF, LATE, TALKS, CLOSES, OTHER_NR };
 
 static const char * const other_names[OTHER_NR] = {
-	"reads", "writes into a closed window", "has shut down", "reads late", "closes, too",
+	"reads", "writes into a closed window", "has shut down", "reads late",
+	"sends, then reads late", "closes, too",
 };
 
 /**
@@ -85,8 +86,12 @@ static void observer_run(int fd, enum how how, enum other other, int report)
 		send(fd, junk, sizeof(junk), 0);
 	if (other == HALF)
 		shutdown(fd, SHUT_WR);
-	if (other == LATE)
+	if (other == LATE || other == TALKS)
 		tl_sleep_ms(2000);
+	if (other == TALKS) {
+		send(fd, junk, sizeof(junk), MSG_NOSIGNAL);
+		tl_sleep_ms(200);
+	}
 	if (other == CLOSES) {
 		tl_sleep_ms(100);
 		close(fd);
@@ -193,7 +198,7 @@ static bool field_run(const struct tl_proto *proto, int waiting, enum ends_where
 	}
 	close(pipes[1]);
 	close(p.fd[!ender]);
-	*sent = other == LATE ? ends_fill(p.fd[ender], SEED) : 0;
+	*sent = other == LATE || other == TALKS ? ends_fill(p.fd[ender], SEED) : 0;
 	/*
 	 * by now the other end sleeps, has filled the ring that we do not read, or is about to
 	 * close
