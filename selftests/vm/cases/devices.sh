@@ -489,7 +489,7 @@ expect_abort()
 		sync_wait up > /dev/null || exit 1
 		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc idle:100 \
 			> /run/idle 2>&1 &
-		wait_for 10 one_conn || fail "no connection"
+		wait_for 10 one_conn || fail "no connection: $(cat /run/idle)"
 		sync_signal there
 		sync_wait changed > /dev/null || exit 1
 		wait_for 90 aborted || fail "the connection does not end"
