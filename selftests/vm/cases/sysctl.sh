@@ -123,7 +123,9 @@ open_conns()
 	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc "$@" \
 		"hold:$n" > /run/client 2>&1 &
 	client=$!
-	wait_for 30 conns_are $((2 * n)) || fail "$(conns) ends of connections: $(cat /run/client)"
+	# each of them has sent its first bytes: they would count later
+	wait_for 30 grep -q "^# holding $n\$" /run/client || fail "no $n connections: $(cat /run/client)"
+	wait_for 30 conns_are $((2 * n)) || fail "$(conns) ends of connections"
 }
 
 conns()
