@@ -7,8 +7,10 @@
 
 extern struct kunit_suite smc_admission_suite;
 extern struct kunit_suite smc_clcsock_suite;
+extern struct kunit_suite smc_close_suite;
 extern struct kunit_suite smc_host_suite;
 extern struct kunit_suite smc_region_suite;
+extern struct kunit_suite smc_cdc_suite;
 extern struct kunit_suite smc_conn_suite;
 extern struct kunit_suite smc_lgr_suite;
 extern struct kunit_suite smc_topology_suite;

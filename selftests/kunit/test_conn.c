@@ -22,74 +22,11 @@
 #include "../../conn/state.h"
 #include "../../conn/timers.h"
 
+#include "conn_env.h"
 #include "lgr_env.h"
 #include "suites.h"
 
-#define SIZE		16384
-#define PEER_TOKEN	0x77
 #define PATIENCE	(5 * HZ)
-
-/**
- * struct conn_env - state of one case
- * @lgr: group of two links
- * @first: link that stays, with a reference
- * @second: link that the connection uses, with a reference
- * @conn: the connection
- */
-struct conn_env {
-	struct smc_lgr *lgr;
-	struct smc_link *first;
-	struct smc_link *second;
-	struct smc_conn *conn;
-};
-
-/* Make the peer's RMB known over the link in @slot, too. */
-static void conn_env_add_key(struct conn_env *e, u32 slot)
-{
-	struct smc_rtoken *rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
-
-	rtoken->rkey[slot] = 0x11 + slot;
-	rtoken->addr[slot] = 0x1000;
-	rtoken->links |= BIT(slot);
-}
-
-/* Create a connection over the second link; the peer's end is not set. */
-static struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e)
-{
-	struct smc_conn *conn;
-	bool cancel = false;
-
-	conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
-	return conn;
-}
-
-static void conn_env_begin(struct kunit *test, struct conn_env *e)
-{
-	static const struct smc_conn_peer_end first = {
-		.token = PEER_TOKEN, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
-		.first = true,
-	};
-
-	e->lgr = env_create_group_up(test, SMC_SERVER, 1);
-	e->first = smc_lgr_get_link(e->lgr, 0);
-	KUNIT_ASSERT_NOT_NULL(test, e->first);
-	e->second = env_add_link(test, e->lgr);
-	env_bring_up(test, e->second);
-	e->conn = conn_env_create_conn(test, e);
-	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &first), 0);
-	/* the same RMB of the peer over the first link */
-	conn_env_add_key(e, 0);
-	smc_conn_activate(e->conn);
-}
-
-static void conn_env_end(struct conn_env *e)
-{
-	smc_conn_close(e->conn, true, 0, NULL);
-	smc_conn_put(e->conn);
-	smc_link_put(e->second);
-	smc_link_put(e->first);
-}
 
 /* Delete the second link; without @flush its device drops what had arrived. */
 static void conn_env_lose_link(struct kunit *test, struct conn_env *e, bool flush)
@@ -101,23 +38,6 @@ static void conn_env_lose_link(struct kunit *test, struct conn_env *e, bool flus
 	env->fake->no_flush = false;
 	KUNIT_EXPECT_PTR_EQ(test, e->conn->link, e->first);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e->conn), SMC_CONN_ACTIVE);
-}
-
-static void conn_env_receive_msg(struct conn_env *e, struct smc_link *link, struct smc_cdc_msg *msg)
-{
-	u8 buf[SMC_CDC_LEN];
-
-	msg->token = e->conn->token;
-	smc_cdc_msg_build(msg, buf, sizeof(buf));
-	smc_conn_lgr_events.message(link, buf, sizeof(buf));
-}
-
-/* Receive the peer's message number @seq over @link. */
-static void conn_env_receive(struct conn_env *e, struct smc_link *link, u16 seq, u8 state)
-{
-	struct smc_cdc_msg msg = { .seq = seq, .state = state };
-
-	conn_env_receive_msg(e, link, &msg);
 }
 
 /* Let the silence deadline expire now. */
@@ -302,11 +222,6 @@ static void conn_env_add_links(struct kunit *test, struct conn_env *e, int n)
 	}
 }
 
-static u32 link_count_sends(const struct smc_link *link)
-{
-	return fake_ib_qp(link->qp->qp)->nsends;
-}
-
 /* Nothing is sent over a held link; what is due is sent when it is released. */
 static void conn_link_held(struct kunit *test)
 {
@@ -314,29 +229,19 @@ static void conn_link_held(struct kunit *test)
 	u32 before;
 
 	conn_env_begin(test, &e);
-	before = link_count_sends(e.second);
+	before = env_count_sends(e.second);
 	smc_link_hold_conns(e.second, true);
 	spin_lock_bh(&e.conn->lock);
 	smc_tx_send_update_locked(e.conn);
 	spin_unlock_bh(&e.conn->lock);
-	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before);
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.second), before);
 	smc_link_hold_conns(e.second, false);
-	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), before + 1);
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.second), before + 1);
 	/* another link is not held */
 	smc_link_hold_conns(e.second, true);
 	conn_env_lose_link(test, &e, true);
-	KUNIT_EXPECT_GE(test, link_count_sends(e.first), 1);
+	KUNIT_EXPECT_GE(test, env_count_sends(e.first), 1);
 	conn_env_end(&e);
-}
-
-static u32 link_count_writes(const struct smc_link *link)
-{
-	struct fake_ib_wr *wr;
-	u32 i, n = 0;
-
-	for (i = 0; (wr = fake_ib_sent(fake_ib_qp(link->qp->qp), i)); i++)
-		n += wr->opcode == IB_WR_RDMA_WRITE;
-	return n;
 }
 
 /*
@@ -353,35 +258,19 @@ static void conn_abort_rewound(struct kunit *test)
 	smc_ring_tx_prepare(&e.conn->tx.ring, 1000);
 	smc_tx_push_locked(e.conn, false);
 	spin_unlock_bh(&e.conn->lock);
-	KUNIT_EXPECT_EQ(test, link_count_writes(e.second), 1);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.second), 1);
 	smc_link_hold_conns(e.first, true);
 	conn_env_lose_link(test, &e, true);
 	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.sent, 0);
 	smc_conn_abort(e.conn, ECONNABORTED);
 	conn_env_receive_msg(&e, e.first, &msg);
 	KUNIT_EXPECT_EQ(test, smc_ring_tx_unsent(&e.conn->tx.ring), 0);
-	KUNIT_EXPECT_EQ(test, link_count_sends(e.first), 0);
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.first), 0);
 	smc_link_hold_conns(e.first, false);
 	/* the validation and the A */
-	KUNIT_EXPECT_EQ(test, link_count_sends(e.first), 2);
-	KUNIT_EXPECT_EQ(test, link_count_writes(e.first), 0);
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.first), 2);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.first), 0);
 	conn_env_end(&e);
-}
-
-static void conn_complete_sends(const struct smc_link *link)
-{
-	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
-
-	fake_ib_complete(qp, qp->nsends, IB_WC_SUCCESS);
-}
-
-/* Queue @len bytes and post what may go. */
-static void conn_env_send(struct conn_env *e, u32 len)
-{
-	spin_lock_bh(&e->conn->lock);
-	smc_ring_tx_prepare(&e->conn->tx.ring, len);
-	smc_tx_push_locked(e->conn, false);
-	spin_unlock_bh(&e->conn->lock);
 }
 
 /*
@@ -433,16 +322,16 @@ static void conn_guarded(struct kunit *test)
 	ring = &e.conn->tx.ring;
 	KUNIT_EXPECT_TRUE(test, ring->guarded);
 	KUNIT_EXPECT_EQ(test, ring->guard, 0);
-	KUNIT_EXPECT_EQ(test, smc_ring_tx_window(ring), SIZE - 1000);
+	KUNIT_EXPECT_EQ(test, smc_ring_tx_window(ring), ENV_RING - 1000);
 	/* the validation, and a message that asks: nothing waits for the application */
-	KUNIT_EXPECT_GE(test, link_count_sends(e.conn->link), 2);
-	conn_complete_sends(e.conn->link);
-	while (ring->sent != SIZE && smc_ring_tx_free_bytes(ring)) {
+	KUNIT_EXPECT_GE(test, env_count_sends(e.conn->link), 2);
+	env_complete_sends(e.conn->link);
+	while (ring->sent != ENV_RING && smc_ring_tx_free_bytes(ring)) {
 		conn_env_send(&e, smc_ring_tx_free_bytes(ring));
-		conn_complete_sends(e.conn->link);
+		env_complete_sends(e.conn->link);
 	}
 	conn_env_send(&e, smc_ring_tx_free_bytes(ring));
-	KUNIT_EXPECT_EQ(test, ring->sent, SIZE);
+	KUNIT_EXPECT_EQ(test, ring->sent, ENV_RING);
 	KUNIT_EXPECT_GE(test, smc_ring_tx_unsent(ring), 1000);
 
 	msg.ack_seq = e.conn->tx.move.left_seq;
@@ -452,12 +341,12 @@ static void conn_guarded(struct kunit *test)
 	msg.ack_seq = e.conn->tx.seq + 1;
 	conn_env_receive_msg(&e, e.conn->link, &msg);
 	KUNIT_EXPECT_TRUE(test, ring->guarded);
-	KUNIT_EXPECT_EQ(test, ring->sent, SIZE);
+	KUNIT_EXPECT_EQ(test, ring->sent, ENV_RING);
 
-	sends = link_count_sends(e.conn->link);
+	sends = env_count_sends(e.conn->link);
 	conn_env_receive_msg(&e, e.conn->link,
 			     &(struct smc_cdc_msg){ .flags = SMC_CDC_F_FAILOVER });
-	KUNIT_EXPECT_EQ(test, link_count_sends(e.conn->link), sends + 1);
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.conn->link), sends + 1);
 	spin_lock_bh(&e.conn->lock);
 	smc_cdc_build(e.conn, buf);
 	spin_unlock_bh(&e.conn->lock);
@@ -467,8 +356,8 @@ static void conn_guarded(struct kunit *test)
 	msg.ack_seq = e.conn->tx.move.left_seq + 1;
 	conn_env_receive_msg(&e, e.conn->link, &msg);
 	KUNIT_EXPECT_FALSE(test, ring->guarded);
-	conn_complete_sends(e.conn->link);
-	KUNIT_EXPECT_EQ(test, ring->sent, SIZE + 1000);
+	env_complete_sends(e.conn->link);
+	KUNIT_EXPECT_EQ(test, ring->sent, ENV_RING + 1000);
 	spin_lock_bh(&e.conn->lock);
 	smc_cdc_build(e.conn, buf);
 	spin_unlock_bh(&e.conn->lock);
@@ -483,14 +372,14 @@ static void conn_guard_foreign(struct kunit *test)
 
 	conn_env_repeat_bytes(test, &e, 0);
 	KUNIT_EXPECT_FALSE(test, e.conn->tx.ring.guarded);
-	KUNIT_EXPECT_EQ(test, smc_ring_tx_window(&e.conn->tx.ring), SIZE);
+	KUNIT_EXPECT_EQ(test, smc_ring_tx_window(&e.conn->tx.ring), ENV_RING);
 	conn_env_end(&e);
 }
 
 /* The same, once what was posted before has completed. */
 static void conn_env_send_next(struct conn_env *e, u32 len)
 {
-	conn_complete_sends(e->conn->link);
+	env_complete_sends(e->conn->link);
 	conn_env_send(e, len);
 }
 
@@ -523,18 +412,18 @@ static void conn_imm_sent(struct kunit *test)
 	conn_env_send_next(&e, 100);
 	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
 	conn_env_send_next(&e, 50);
-	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 150));
-	KUNIT_EXPECT_EQ(test, link_count_sends(e.second), 1);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, ENV_TOKEN << 24 | 150));
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.second), 1);
 	KUNIT_EXPECT_EQ(test, e.conn->tx.seq, 2);
 	/* ... and one that says more than where the bytes end: an update, urgent data, B */
-	conn_complete_sends(e.second);
+	env_complete_sends(e.second);
 	spin_lock_bh(&e.conn->lock);
 	e.conn->tx.cons_due = true;
 	spin_unlock_bh(&e.conn->lock);
 	conn_env_send_next(&e, 10);
 	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
 	conn_env_send_next(&e, 10);
-	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 170));
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, ENV_TOKEN << 24 | 170));
 	spin_lock_bh(&e.conn->lock);
 	smc_urgent_tx_mark(&e.conn->tx.urg, 180, 170);
 	spin_unlock_bh(&e.conn->lock);
@@ -544,19 +433,19 @@ static void conn_imm_sent(struct kunit *test)
 	smc_urgent_tx_note_consumed(&e.conn->tx.urg, 180);
 	spin_unlock_bh(&e.conn->lock);
 	conn_env_send_next(&e, 10);
-	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 190));
-	conn_env_send_next(&e, SIZE - 190);
-	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | SIZE));
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, ENV_TOKEN << 24 | 190));
+	conn_env_send_next(&e, ENV_RING - 190);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, ENV_TOKEN << 24 | ENV_RING));
 	conn_env_send_next(&e, 1);
 	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.second));
 	KUNIT_EXPECT_TRUE(test, e.conn->tx.sent_blocked);
 	/* B is on already: the peer has read some, but not enough for what is queued by now */
-	conn_complete_sends(e.second);
+	env_complete_sends(e.second);
 	spin_lock_bh(&e.conn->lock);
 	smc_ring_tx_prepare(&e.conn->tx.ring, 1000);
 	spin_unlock_bh(&e.conn->lock);
 	conn_env_receive_msg(&e, e.second, &msg);
-	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | (SIZE + 500)));
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, ENV_TOKEN << 24 | (ENV_RING + 500)));
 	KUNIT_EXPECT_TRUE(test, e.conn->tx.sent_blocked);
 	conn_env_end(&e);
 }
@@ -571,14 +460,14 @@ static void conn_imm_new_link(struct kunit *test)
 	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM;
 	conn_env_send_next(&e, 100);
 	conn_env_send_next(&e, 100);
-	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, PEER_TOKEN << 24 | 200));
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.second, ENV_TOKEN << 24 | 200));
 	conn_env_lose_link(test, &e, true);
-	conn_complete_sends(e.first);
+	env_complete_sends(e.first);
 	conn_env_send_next(&e, 100);
 	KUNIT_EXPECT_TRUE(test, link_has_sent_whole(e.first));
 	conn_env_receive_msg(&e, e.first, &msg);
 	conn_env_send_next(&e, 100);
-	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.first, PEER_TOKEN << 24 | 400));
+	KUNIT_EXPECT_TRUE(test, link_has_sent_imm(e.first, ENV_TOKEN << 24 | 400));
 	conn_env_end(&e);
 }
 
@@ -615,17 +504,17 @@ static void conn_imm_received(struct kunit *test)
 	conn_env_receive_imm(&e, e.second, e.conn->token, 30);
 	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 60);
 	KUNIT_EXPECT_EQ(test, e.conn->rx.seq, 3);
-	conn_env_receive_imm(&e, e.second, e.conn->token, SIZE);
-	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, SIZE);
+	conn_env_receive_imm(&e, e.second, e.conn->token, ENV_RING);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, ENV_RING);
 	/* no connection has this index */
 	conn_env_receive_imm(&e, e.second, e.conn->token + 1, 10);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CDC_BAD), bad + 1);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
 	/* more than fits into the RMBE */
-	conn_env_receive_imm(&e, e.second, e.conn->token, SIZE + 1);
+	conn_env_receive_imm(&e, e.second, e.conn->token, ENV_RING + 1);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CDC_BAD), bad + 2);
 	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
-	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, SIZE);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, ENV_RING);
 	conn_env_end(&e);
 }
 
@@ -637,7 +526,7 @@ static u32 conn_env_end_deaf(struct conn_env *e)
 
 	smc_conn_get(e->conn);
 	smc_conn_close(e->conn, true, 0, NULL);
-	conn_complete_sends(e->conn->link);
+	env_complete_sends(e->conn->link);
 	/* the peer's time is over */
 	spin_lock_bh(&e->conn->lock);
 	if (e->conn->deadline_armed)
@@ -768,13 +657,13 @@ static void conn_announces_moves(struct kunit *test)
 		nums[i] = link->num;
 		smc_lgr_del_link(link, SMC_LINK_ADMIN);
 		KUNIT_EXPECT_PTR_NE(test, e.conn->link, link);
-		KUNIT_EXPECT_GE(test, link_count_sends(e.conn->link), 2);
+		KUNIT_EXPECT_GE(test, env_count_sends(e.conn->link), 2);
 		smc_link_put(link);
 	}
 	spin_lock_bh(&e.conn->lock);
 	smc_cdc_build_validation(e.conn, buf);
 	spin_unlock_bh(&e.conn->lock);
-	KUNIT_ASSERT_EQ(test, smc_cdc_msg_parse(buf, sizeof(buf), SIZE, SIZE, &msg), 0);
+	KUNIT_ASSERT_EQ(test, smc_cdc_msg_parse(buf, sizeof(buf), ENV_RING, ENV_RING, &msg), 0);
 	KUNIT_EXPECT_EQ(test, msg.prev_link, nums[1]);
 	KUNIT_EXPECT_EQ(test, msg.older_links[0], nums[0]);
 	KUNIT_EXPECT_EQ(test, msg.older_links[1], 0);
@@ -790,7 +679,7 @@ static void conn_announces_moves(struct kunit *test)
 static void conn_peer_end_late(struct kunit *test)
 {
 	struct smc_conn_peer_end ask = {
-		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+		.token = ENV_TOKEN + 1, .size = ENV_RING, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	struct smc_rtoken *rtoken;
 	struct smc_conn *other;
@@ -826,7 +715,7 @@ static void conn_peer_end_late(struct kunit *test)
 static void conn_peer_end_taken(struct kunit *test)
 {
 	struct smc_conn_peer_end ask = {
-		.token = PEER_TOKEN + 1, .size = SIZE, .index = 1, .rkey = 0x33, .addr = 0x2000,
+		.token = ENV_TOKEN + 1, .size = ENV_RING, .index = 1, .rkey = 0x33, .addr = 0x2000,
 	};
 	struct smc_conn *other;
 	struct conn_env e;
@@ -841,7 +730,7 @@ static void conn_peer_end_taken(struct kunit *test)
 	/* free when the first connection has ended, which the peer may know before us */
 	conn_env_receive(&e, e.second, 1, SMC_CDC_S_ABORT);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
-	KUNIT_EXPECT_EQ(test, other->tx.peer_size, SIZE);
+	KUNIT_EXPECT_EQ(test, other->tx.peer_size, ENV_RING);
 	/* the handshake fails, and another connection gets the RMBE */
 	smc_conn_discard(other, true);
 	other = conn_env_create_conn(test, &e);
@@ -860,7 +749,7 @@ static void conn_peer_end_taken(struct kunit *test)
 static void conn_peer_end_by_other_link(struct kunit *test)
 {
 	struct smc_conn_peer_end ask = {
-		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+		.token = ENV_TOKEN + 1, .size = ENV_RING, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	struct smc_rtoken *rtoken;
 	struct smc_conn *other;
@@ -902,7 +791,7 @@ static void conn_peer_end_by_other_link(struct kunit *test)
 static void conn_peer_end_after_group(struct kunit *test)
 {
 	struct smc_conn_peer_end ask = {
-		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+		.token = ENV_TOKEN + 1, .size = ENV_RING, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	unsigned long until = jiffies + PATIENCE;
 	struct smc_conn *other;
@@ -976,7 +865,7 @@ static bool conn_wait_move(const struct smc_conn *a, const struct smc_conn *b)
 static void conn_balance(struct kunit *test)
 {
 	static const struct smc_conn_peer_end ask = {
-		.token = PEER_TOKEN + 1, .size = SIZE, .index = 2, .rkey = 0x22, .addr = 0x2000,
+		.token = ENV_TOKEN + 1, .size = ENV_RING, .index = 2, .rkey = 0x22, .addr = 0x2000,
 	};
 	struct smc_settings *settings = smc_settings_get(&init_net);
 	u8 policy = settings->link_policy, balance = settings->balance;
@@ -1065,7 +954,7 @@ static void conn_reset_behind_abort(struct kunit *test)
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(owner.broken), 0);
 	KUNIT_EXPECT_FALSE(test, smc_conn_is_broken(e.conn));
-	conn_complete_sends(e.second);
+	env_complete_sends(e.second);
 	KUNIT_EXPECT_TRUE(test, env_wait(&owner.broken, 1));
 	KUNIT_EXPECT_TRUE(test, smc_conn_is_broken(e.conn));
 	conn_env_end_owned(&e);
@@ -1110,7 +999,7 @@ static void conn_reset_by_peer(struct kunit *test)
 	conn_env_begin(test, &e);
 	smc_conn_attach(e.conn, &conn_owner_events, conn_owner_sock(&owner));
 	smc_conn_abort(e.conn, ECONNRESET);
-	conn_complete_sends(e.second);
+	env_complete_sends(e.second);
 	msleep(200);
 	KUNIT_EXPECT_EQ(test, owner.broken, 0);
 	conn_env_end_owned(&e);
@@ -1132,7 +1021,7 @@ static void conn_ends_clcsock(struct kunit *test)
 	orphan = smc_orphan_create(&clcsock);
 	KUNIT_ASSERT_NOT_NULL(test, orphan);
 	smc_conn_close(e.conn, false, HZ, orphan);
-	conn_complete_sends(e.second);
+	env_complete_sends(e.second);
 	msleep(50);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_PEERCLOSEWAIT1_C);
 	KUNIT_EXPECT_PTR_EQ(test, e.conn->orphan, orphan);
@@ -1216,7 +1105,7 @@ static void conn_proof_by_message(struct kunit *test)
 /* A message that aborts the connection proves nothing. */
 static void conn_proof_bad_message(struct kunit *test)
 {
-	struct smc_cdc_msg msg = { .seq = 1, .prod = { .off = SIZE + 1 } };
+	struct smc_cdc_msg msg = { .seq = 1, .prod = { .off = ENV_RING + 1 } };
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
