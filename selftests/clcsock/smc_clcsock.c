@@ -444,7 +444,30 @@ static unsigned long shown_inode(enum ends_where where, unsigned int port)
 	return inode;
 }
 
-static void check_inode(const char *what, enum ends_where where, int fd, unsigned int port)
+/*
+ * Return whether ss names this process and @fd for the TCP socket with the local port @port. It
+ * gets the inode number from sock_diag, not from /proc.
+ */
+static bool ss_names_owner(enum ends_where where, int fd, unsigned int port)
+{
+	char cmd[64], owner[64], line[512];
+	bool found = false;
+	FILE *f;
+
+	snprintf(cmd, sizeof(cmd), "/usr/sbin/ss -Htanp 'sport = :%u'", port);
+	snprintf(owner, sizeof(owner), "(\"smc_clcsock\",pid=%d,fd=%d)", getpid(), fd);
+	ends_enter(where);
+	f = popen(cmd, "r");
+	ends_enter(ENDS_CLIENT);
+	if (!f)
+		ends_die("ss");
+	while (fgets(line, sizeof(line), f))
+		found |= !!strstr(line, owner);
+	ends_check(!pclose(f), "ss ends well");
+	return found;
+}
+
+static void check_owner(const char *what, enum ends_where where, int fd, unsigned int port)
 {
 	unsigned long shown = shown_inode(where, port);
 	struct stat st;
@@ -453,26 +476,27 @@ static void check_inode(const char *what, enum ends_where where, int fd, unsigne
 		ends_die("fstat");
 	ends_check(shown == st.st_ino, "%s: inode %lu is shown, %lu is the program's", what, shown,
 		   (unsigned long)st.st_ino);
+	ends_check(ss_names_owner(where, fd, port), "%s: ss -tp names the program", what);
 }
 
-/* "ss -p" and others find the program of a connection by the inode number of its TCP socket. */
+/* "ss -tp" and others find the program by the inode number of the TCP socket. */
 static void shown_owner(void)
 {
 	int waiting = ends_listen(smc, PORT), to_tcp = ends_listen(tcp, PORT + 1), fd;
 	struct tl_addr name = { .len = sizeof(name.ss) };
 	struct ends_pair p;
 
-	check_inode("listener", ENDS_SERVER, waiting, PORT);
+	check_owner("listener", ENDS_SERVER, waiting, PORT);
 	p = ends_pair(smc, waiting, PORT, TL_MODE_SMCR);
 	close(waiting);
-	check_inode("accepted socket", ENDS_SERVER, p.fd[ENDS_SERVER], PORT);
+	check_owner("accepted socket", ENDS_SERVER, p.fd[ENDS_SERVER], PORT);
 	getsockname(p.fd[ENDS_CLIENT], &name.sa, &name.len);
-	check_inode("connected socket", ENDS_CLIENT, p.fd[ENDS_CLIENT], tl_addr_port(&name));
+	check_owner("connected socket", ENDS_CLIENT, p.fd[ENDS_CLIENT], tl_addr_port(&name));
 
 	fd = ends_connect(smc, PORT + 1);
 	ends_check(ends_over(fd, smc, TL_MODE_TCP), "a TCP server: fallback");
 	getsockname(fd, &name.sa, &name.len);
-	check_inode("socket after a fallback", ENDS_CLIENT, fd, tl_addr_port(&name));
+	check_owner("socket after a fallback", ENDS_CLIENT, fd, tl_addr_port(&name));
 	close(fd);
 	close(to_tcp);
 
@@ -480,7 +504,7 @@ static void shown_owner(void)
 	fd = ends_connect(tcp, PORT + 2);
 	p.fd[ENDS_SERVER] = accept(waiting, NULL, NULL);
 	close(waiting);
-	check_inode("accepted socket of a TCP client", ENDS_SERVER, p.fd[ENDS_SERVER], PORT + 2);
+	check_owner("accepted socket of a TCP client", ENDS_SERVER, p.fd[ENDS_SERVER], PORT + 2);
 	close(fd);
 }
 
