@@ -894,6 +894,141 @@ static void conn_balance(struct kunit *test)
 	conn_env_end(&e);
 }
 
+#define BALANCE_CONNS	36
+
+/**
+ * struct balance_env - connections over the second link, and what the settings were
+ * @e: group; its connection is @conn[0]
+ * @conn: the connections
+ * @n: their number
+ * @policy: link policy
+ * @balance: whether connections are moved
+ */
+struct balance_env {
+	struct conn_env e;
+	struct smc_conn *conn[BALANCE_CONNS];
+	u32 n;
+	u8 policy;
+	u8 balance;
+};
+
+static struct balance_env *balance_begin(struct kunit *test, u32 n)
+{
+	struct smc_conn_peer_end ask = { .size = ENV_RING, .rkey = 0x22, .addr = 0x2000 };
+	struct balance_env *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	struct smc_settings *settings = smc_settings_get(&init_net);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	conn_env_begin(test, &b->e);
+	b->e.lgr->peer.caps = SMC_CAP_ORDERLY_MOVE;
+	b->policy = settings->link_policy;
+	b->balance = settings->balance;
+	settings->link_policy = SMC_LINK_BY_CONNS;
+	settings->balance = 1;
+	b->conn[b->n++] = b->e.conn;
+	while (b->n < n) {
+		b->conn[b->n] = conn_env_create_conn(test, &b->e);
+		ask.token = ENV_TOKEN + b->n;
+		ask.index = b->n + 1;
+		KUNIT_ASSERT_EQ(test, smc_conn_set_peer(b->conn[b->n], &ask), 0);
+		smc_conn_activate(b->conn[b->n++]);
+	}
+	return b;
+}
+
+static u32 balance_count_moving(const struct balance_env *b)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < b->n; i++)
+		n += READ_ONCE(b->conn[i]->tx.move.state) != SMC_MOVE_IDLE;
+	return n;
+}
+
+static void balance_end(struct balance_env *b)
+{
+	struct smc_settings *settings = smc_settings_get(&init_net);
+
+	settings->link_policy = b->policy;
+	settings->balance = b->balance;
+	while (b->n > 1) {
+		smc_conn_close(b->conn[--b->n], true, 0, NULL);
+		smc_conn_put(b->conn[b->n]);
+	}
+	conn_env_end(&b->e);
+}
+
+/* Nothing moves at once: the peer may not know yet that the link works. */
+static void conn_balance_delay(struct kunit *test)
+{
+	struct balance_env *b = balance_begin(test, 2);
+
+	smc_link_notify_usable(b->e.first);
+	msleep(800);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	msleep(300);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 1);
+	balance_end(b);
+}
+
+/* Nor with a foreign peer, nor when turned off, nor over a link that does not lead to its RMB. */
+static void conn_balance_not(struct kunit *test)
+{
+	struct balance_env *b = balance_begin(test, 2);
+	struct smc_rtoken *rtoken = &b->e.lgr->rtokens[b->e.conn->tx.claim.rtoken];
+
+	b->e.lgr->peer.caps = 0;
+	smc_link_notify_usable(b->e.first);
+	msleep(1200);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	b->e.lgr->peer.caps = SMC_CAP_ORDERLY_MOVE;
+
+	smc_link_notify_usable(b->e.first);
+	smc_settings_get(&init_net)->balance = 0;
+	msleep(1200);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	smc_settings_get(&init_net)->balance = 1;
+
+	rtoken->links &= ~BIT(0);
+	smc_link_notify_usable(b->e.first);
+	msleep(1200);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	rtoken->links |= BIT(0);
+
+	/* connections that end stay, too */
+	smc_conn_shutdown(b->conn[0], SEND_SHUTDOWN);
+	smc_conn_shutdown(b->conn[1], SEND_SHUTDOWN);
+	smc_link_notify_usable(b->e.first);
+	msleep(1200);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	balance_end(b);
+}
+
+/*
+ * At most 16 move at a time, half of all in the end, and each once for a link: here the peer
+ * answers none of them. Another link, or the same one again, is another reason.
+ */
+static void conn_balance_many(struct kunit *test)
+{
+	struct balance_env *b = balance_begin(test, BALANCE_CONNS);
+	u32 i, tried = 0;
+
+	smc_link_notify_usable(b->e.first);
+	msleep(1050);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 16);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), BALANCE_CONNS / 2);
+	msleep(3000);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	for (i = 0; i < b->n; i++)
+		tried += b->conn[i]->tx.move.round == 1;
+	KUNIT_EXPECT_EQ(test, tried, BALANCE_CONNS / 2);
+	smc_link_notify_usable(b->e.first);
+	msleep(1050);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 16);
+	balance_end(b);
+}
+
 /**
  * struct conn_owner - owner of a connection
  * @broken: number of notifications with SMC_CONN_BROKEN
@@ -1172,6 +1307,9 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_imm_index),
 	KUNIT_CASE(conn_reserve_lasts),
 	KUNIT_CASE_SLOW(conn_balance),
+	KUNIT_CASE_SLOW(conn_balance_delay),
+	KUNIT_CASE_SLOW(conn_balance_not),
+	KUNIT_CASE_SLOW(conn_balance_many),
 	KUNIT_CASE(conn_reset_behind_abort),
 	KUNIT_CASE(conn_reset_unacked),
 	KUNIT_CASE(conn_reset_without_group),
