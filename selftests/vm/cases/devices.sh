@@ -7,7 +7,7 @@
 # the packets of the right RNIC and of no other on both hosts, the counters of our module.
 
 CASES="table:120 route:120 pnetid:300 several:180 vlan:180 bond:240 bridge:240 names:120 service_address:180
-	late:120 address:240 mac:240 mtu:240 mtu_less:240 unload:60"
+	rival_routes:180 many_addresses:240 late:120 address:240 mac:240 mtu:240 mtu_less:240 unload:60"
 export CASES
 
 setup()
@@ -437,6 +437,75 @@ case_service_address()
 		ip addr del "$net$dot$HOST/$bits" dev lo
 	done
 	family=smc
+}
+
+# Two routes lead to a service address, over one RNIC each: the RNIC of the better one is used, by
+# each connection anew.
+case_rival_routes()
+{
+	reset
+	family=smc
+	other=$((3 - HOST))
+	ip addr add "192.0.2.$HOST/32" dev lo || fail "no service address"
+	for l_ in 0 1; do
+		ip route add "192.0.2.$other/32" via "10.0.$l_.$other" metric $((10 + l_)) \
+			src "192.0.2.$HOST" || fail "no route"
+	done
+	expect_over 0 192.0.2.1
+	ip route del "192.0.2.$other/32" via "10.0.0.$other" metric 10
+	expect_over 1 192.0.2.1
+	ip route add "192.0.2.$other/32" via "10.0.0.$other" metric 10 src "192.0.2.$HOST"
+	expect_over 0 192.0.2.1
+	ip route flush 192.0.2.0/24
+	ip addr del "192.0.2.$HOST/32" dev lo
+}
+
+# gids: number of entries in the GID table of rxe0, and of those in use
+gids()
+{
+	find /sys/class/infiniband/rxe0/ports/1/gids -type f | wc -l
+	cat /sys/class/infiniband/rxe0/ports/1/gids/* 2> /dev/null |
+		grep -vc '^0000:0000:0000:0000:0000:0000:0000:0000$'
+}
+
+# has_gid HEX: rxe0 has a GID that ends with it
+has_gid()
+{
+	grep -q "$1\$" /sys/class/infiniband/rxe0/ports/1/gids/* 2> /dev/null
+}
+
+# The netdev has more addresses than the GID table has room for: one without a GID can be used.
+case_many_addresses()
+{
+	reset
+	family=smc
+	# shellcheck disable=SC2046 # two numbers
+	set -- $(gids)
+	size=$1
+	expect "entries of the GID table" "$size" -ge 16
+	i=0
+	while [ $i -lt "$size" ]; do
+		echo "addr add 172.16.$((i / 250)).$((i % 250 + 1))/32 dev eth0"
+		i=$((i + 1))
+	done > /run/addrs
+	/usr/sbin/ip -batch /run/addrs || fail "no $size addresses"
+	wait_for 60 table_full || fail "the GID table has room: $(gids | tr '\n' ' ')"
+	ip addr add "192.0.2.$HOST/32" dev eth0 || fail "no service address"
+	ip route add "192.0.2.$((3 - HOST))/32" via "10.0.0.$((3 - HOST))" src "192.0.2.$HOST" ||
+		fail "no route"
+	expect_over 0 192.0.2.1
+	has_gid "c000:020$HOST" && fail "192.0.2.$HOST has a GID"
+	ip route flush 192.0.2.0/24
+	ip addr del "192.0.2.$HOST/32" dev eth0
+	sed -i 's/^addr add/addr del/' /run/addrs
+	/usr/sbin/ip -batch /run/addrs || fail "the addresses stay"
+}
+
+table_full()
+{
+	# shellcheck disable=SC2046 # two numbers
+	set -- $(gids)
+	[ "$1" -eq "$2" ]
 }
 
 # An RNIC is added after the listener.
