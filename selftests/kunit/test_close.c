@@ -170,6 +170,37 @@ static void close_refuses(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/* A close refuses them, too: a peer that waits for room here may never read what is queued. */
+static void close_refuses_bytes(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
+	struct conn_env e;
+
+	close_begin(test, &e);
+	conn_env_send(&e, 100);
+	smc_conn_close(e.conn, false, HZ, NULL);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
+	conn_env_receive_msg(&e, e.second, &msg);
+	KUNIT_EXPECT_EQ(test, close_sent_state(&e) & SMC_CDC_S_ABORT, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNRESET);
+	conn_env_end(&e);
+}
+
+/* Bytes that the caller of smc_conn_close() has not seen count as unread. */
+static void close_unread(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
+	struct conn_env e;
+
+	close_begin(test, &e);
+	conn_env_send(&e, 100);
+	conn_env_receive_msg(&e, e.second, &msg);
+	smc_conn_close(e.conn, false, HZ, NULL);
+	KUNIT_EXPECT_EQ(test, close_sent_state(&e) & SMC_CDC_S_ABORT, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_FALSE(test, e.conn->close_pending);
+	conn_env_end(&e);
+}
+
 /* After our C bytes of the peer are discarded; nobody reads them, and they are no violation. */
 static void close_discards(struct kunit *test)
 {
@@ -338,6 +369,8 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_lingers),
 	KUNIT_CASE(close_shut_both),
 	KUNIT_CASE(close_refuses),
+	KUNIT_CASE(close_refuses_bytes),
+	KUNIT_CASE(close_unread),
 	KUNIT_CASE(close_discards),
 	KUNIT_CASE(close_peer_early),
 	KUNIT_CASE(close_peer_aborts),

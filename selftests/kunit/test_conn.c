@@ -1170,40 +1170,6 @@ static void conn_ends_clcsock(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/*
- * As on TCP, bytes that come after a close end the connection: a peer that waits for room here may
- * never read what is queued for it.
- */
-static void conn_close_refuses_bytes(struct kunit *test)
-{
-	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
-	struct conn_env e;
-
-	conn_env_begin(test, &e);
-	conn_env_send(&e, 100);
-	smc_conn_close(e.conn, false, PATIENCE, NULL);
-	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
-	conn_env_receive_msg(&e, e.second, &msg);
-	KUNIT_EXPECT_NE(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
-	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNRESET);
-	conn_env_end(&e);
-}
-
-/* Bytes that the caller of smc_conn_close() has not seen count as unread, too. */
-static void conn_close_unread(struct kunit *test)
-{
-	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
-	struct conn_env e;
-
-	conn_env_begin(test, &e);
-	conn_env_send(&e, 100);
-	conn_env_receive_msg(&e, e.second, &msg);
-	smc_conn_close(e.conn, false, PATIENCE, NULL);
-	KUNIT_EXPECT_NE(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
-	KUNIT_EXPECT_FALSE(test, e.conn->close_pending);
-	conn_env_end(&e);
-}
-
 /* ---- connections of an address that did not make the group ---- */
 
 static const struct in6_addr proof_addr = { .s6_addr = { [10] = 0xff, 0xff, 10, 0, 0, 9 } };
@@ -1315,8 +1281,6 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_reset_without_group),
 	KUNIT_CASE(conn_reset_by_peer),
 	KUNIT_CASE(conn_ends_clcsock),
-	KUNIT_CASE(conn_close_refuses_bytes),
-	KUNIT_CASE(conn_close_unread),
 	KUNIT_CASE(conn_proof_by_message),
 	KUNIT_CASE(conn_proof_bad_message),
 	KUNIT_CASE(conn_proof_quarantine),
