@@ -42,6 +42,7 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tcp_info.h>
 #include <smc/conn/tx.h>
@@ -82,7 +83,7 @@ size_t smc_tx_get_space(const struct smc_conn *conn)
 {
 	u64 completed = READ_ONCE(conn->tx.ring.completed);
 	u64 prepared = READ_ONCE(conn->tx.ring.prepared);
-	u32 size = conn->tx.ring.size;
+	u32 size = READ_ONCE(conn->tx.ring.size);
 
 	return prepared - completed < size ? size - (prepared - completed) : 0;
 }
@@ -270,7 +271,8 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	if (!smc_zerocopy_is_empty(conn))
 		smc_zerocopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
-	if (conn->shut_pending || smc_conn_is_shut(conn) || conn->releasing || conn->tcp_end)
+	if (conn->shut_pending || smc_conn_is_shut(conn) || conn->releasing || conn->tcp_end ||
+	    smc_conn_growth_over_locked(conn))
 		smc_conn_queue_work(conn);
 	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);

@@ -9,7 +9,8 @@
  * - a host takes at most net.smc.smcr_max_host_kb of memory, by default an eighth of the next;
  * - all regions of the machine together take at most net.smc.smcr_max_mem_kb, by default a
  *   sixteenth of its memory, and a namespace at most three times of what the others have left.
- * The hosts of an IPv6 /64 together get what four hosts get.
+ * The hosts of an IPv6 /64 together get what four hosts get. Memory that connections can do without
+ * is taken only up to half of each limit.
  * At a limit, new connections are TCP. Connections that stand are not affected.
  */
 #include <linux/mm.h>
@@ -261,23 +262,48 @@ void smc_host_del_lgr(struct smc_host *host)
 /* ---- memory ---- */
 
 /*
- * Return true if a namespace that has @mine bytes may take @bytes more of @max. As for handshakes
- * (handshake/admission.c), its share depends on what it leaves to others.
+ * Return true if @times of all fits into @max when a namespace that has @mine bytes takes @bytes.
+ * As for handshakes (handshake/admission.c), its share depends on what it leaves to others.
  */
-static bool host_sum_fits(u64 mine, u64 bytes, u64 max)
+static bool host_sum_fits(u64 mine, u64 bytes, u32 times, u64 max)
 {
 	lockdep_assert_held(&hosts_lock);
-	return hosts_bytes + bytes <= max &&
-	       mine + bytes <= HOST_NET_SHARE * (max - hosts_bytes - bytes);
+	return times * (hosts_bytes + bytes) <= max &&
+	       times * (mine + bytes) <= HOST_NET_SHARE * (max - hosts_bytes - bytes);
 }
 
-/* Return true if a host, or a /64, may take @bytes more; @share: bytes for a host, 0: no limit. */
-static bool host_share_fits(const struct smc_host *host, u64 bytes, u64 share)
+/* The same for a host, or a /64; @share: bytes for a host, 0: no limit. */
+static bool host_share_fits(const struct smc_host *host, u64 bytes, u32 times, u64 share)
 {
 	lockdep_assert_held(&hosts_lock);
 	if (host->key.subnet)
 		share *= HOST_SUBNET_TIMES;
-	return !share || host->bytes + bytes <= share;
+	return !share || times * (host->bytes + bytes) <= share;
+}
+
+/* Charge @bytes if @spare more, and @times of all that, fit below each limit. */
+static int host_charge(struct smc_host *host, u64 bytes, u64 spare, u32 times)
+{
+	struct smc_settings *sn = smc_settings_get(host->key.net);
+	u64 max = (u64)READ_ONCE(smc_host_mem_max) << 10;
+	u64 share = (u64)READ_ONCE(sn->host_mem) << 10 ?: max / HOST_SHARE_PART;
+	unsigned long flags;
+	struct smc_host *h;
+	int rc = 0;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	for (h = host; h && !rc; h = h->subnet)
+		rc = host_share_fits(h, bytes + spare, times, share) ? 0 : -EUSERS;
+	if (!rc && max && !host_sum_fits(sn->mem_bytes, bytes + spare, times, max))
+		rc = -ENOBUFS;
+	if (!rc) {
+		for (h = host; h; h = h->subnet)
+			h->bytes += bytes;
+		sn->mem_bytes += bytes;
+		hosts_bytes += bytes;
+	}
+	spin_unlock_irqrestore(&hosts_lock, flags);
+	return rc;
 }
 
 /**
@@ -294,26 +320,21 @@ static bool host_share_fits(const struct smc_host *host, u64 bytes, u64 share)
  */
 int smc_host_charge(struct smc_host *host, u64 bytes, u64 spare)
 {
-	struct smc_settings *sn = smc_settings_get(host->key.net);
-	u64 max = (u64)READ_ONCE(smc_host_mem_max) << 10;
-	u64 share = (u64)READ_ONCE(sn->host_mem) << 10 ?: max / HOST_SHARE_PART;
-	unsigned long flags;
-	struct smc_host *h;
-	int rc = 0;
+	return host_charge(host, bytes, spare, 1);
+}
 
-	spin_lock_irqsave(&hosts_lock, flags);
-	for (h = host; h && !rc; h = h->subnet)
-		rc = host_share_fits(h, bytes + spare, share) ? 0 : -EUSERS;
-	if (!rc && max && !host_sum_fits(sn->mem_bytes, bytes + spare, max))
-		rc = -ENOBUFS;
-	if (!rc) {
-		for (h = host; h; h = h->subnet)
-			h->bytes += bytes;
-		sn->mem_bytes += bytes;
-		hosts_bytes += bytes;
-	}
-	spin_unlock_irqrestore(&hosts_lock, flags);
-	return rc;
+/**
+ * smc_host_charge_extra() - Charge memory that connections can do without
+ * @host: host
+ * @bytes: of a region
+ *
+ * Only while half of each limit stays free, for connections that come. Any context.
+ *
+ * Return: as smc_host_charge().
+ */
+int smc_host_charge_extra(struct smc_host *host, u64 bytes)
+{
+	return host_charge(host, bytes, 0, 2);
 }
 
 /**

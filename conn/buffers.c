@@ -3,21 +3,32 @@
  * Memory of a connection: a send ring and an RMBE out of the pool of its group. If no element of
  * the size is free, the pool grows by a region, which is mapped and registered on every link and,
  * if it is an RMB, announced to the peer by CONFIRM RKEY (RFC 7609 section 3.5.5.2.1).
+ *
+ * A connection that turns out to send a stream gets a bigger send ring: its writer and the RNIC
+ * then wait for each other less often. Others do not need the memory.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
+#include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
 #include <smc/rdma/region.h>
+#include "timers.h"
 
 /* Attempts: another connection may take an element of the region that this one has added. */
 #define TAKE_TRIES	8
 /* A connection waits this long for memory, whichever connection adds it. */
 #define TAKE_TIME	(10 * HZ)
+/* A send ring that is full grows if so many times its size was sent in this time: to a multiple. */
+#define GROW_AFTER	8
+#define GROW_WITHIN	HZ
+#define GROW_TIMES	4
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
  * they reset the connection.
@@ -31,14 +42,18 @@
 
 /**
  * struct conn_supply - conditions under which a new connection gets memory
+ * @link: link of the connection, which needs the memory
  * @announce: new regions are registered and announced at once
  * @patient: the peer waits for our CLC message until shortly after @deadline
+ * @extra: the connection works without this memory: it is taken only if much is left
  * @cancel: set when the connection is not wanted any more
  * @deadline: jiffies
  */
 struct conn_supply {
+	struct smc_link *link;
 	bool announce;
 	bool patient;
+	bool extra;
 	const bool *cancel;
 	unsigned long deadline;
 };
@@ -48,17 +63,17 @@ struct conn_supply {
  * a link that is ending is ignored, unless the new connection uses this link.
  */
 static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
-			       struct smc_link *link, bool announce)
+			       struct smc_link *link, const struct conn_supply *supply)
 {
 	int rc;
 
 	rc = smc_region_map(region, link->slot, link->qp);
 	/* a link that is being set up registers all regions when it becomes usable */
-	if (!rc && announce && smc_link_usable(link)) {
+	if (!rc && supply->announce && smc_link_usable(link)) {
 		rc = smc_region_register(region, link->slot);
 		smc_stats_inc(conn->net, SMC_STAT_MR_REG);
 	}
-	if (link != conn->link && smc_link_is_ending(link))
+	if (link != supply->link && smc_link_is_ending(link))
 		return 0;
 	return rc;
 }
@@ -70,7 +85,7 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
 			  const struct conn_supply *supply)
 {
-	struct smc_link *link = conn->link;
+	struct smc_link *link = supply->link;
 	struct smc_lgr *lgr = conn->lgr;
 	struct smc_region *region;
 	struct smc_link *other;
@@ -80,14 +95,16 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	mutex_lock(&lgr->mutex);
 	region = smc_pool_take_withdrawn(&lgr->pool, kind, size, U8_MAX);
 	again = region;
-	if (!again)
+	if (!again && supply->extra)
+		region = smc_region_alloc_extra(&lgr->pool, kind, size, link->path.dev->max_pages);
+	else if (!again)
 		region = smc_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
 	if (IS_ERR_OR_NULL(region)) {
 		mutex_unlock(&lgr->mutex);
 		return region ? PTR_ERR(region) : -ENOMEM;
 	}
 	smc_lgr_for_each_link(lgr, other) {
-		rc = conn_region_to_link(conn, region, other, supply->announce);
+		rc = conn_region_to_link(conn, region, other, supply);
 		if (rc) {
 			smc_link_put(other);
 			break;
@@ -110,6 +127,18 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	smc_region_publish(&lgr->pool, region);
 	smc_llc_timer_region_added(lgr);
 	return 0;
+}
+
+/* @grown: the element is of a new region. */
+static void conn_count_elem(const struct smc_conn *conn, enum smc_region_kind kind, u32 size,
+			    bool grown)
+{
+	if (kind == SMC_REGION_RMB)
+		smc_stats_inc(conn->net, grown ? SMC_STAT_RX_BUF_ALLOC : SMC_STAT_RX_BUF_REUSE);
+	else
+		smc_stats_inc(conn->net, grown ? SMC_STAT_TX_BUF_ALLOC : SMC_STAT_TX_BUF_REUSE);
+	smc_stats_add_size(conn->net, kind == SMC_REGION_RMB ? SMC_HIST_RX_BUF : SMC_HIST_TX_BUF,
+			   size);
 }
 
 /*
@@ -142,14 +171,8 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	}
 	if (grower)
 		smc_pool_grow_end(pool, kind);
-	if (!rc && kind == SMC_REGION_RMB)
-		smc_stats_inc(conn->net, grown ? SMC_STAT_RX_BUF_ALLOC : SMC_STAT_RX_BUF_REUSE);
-	else if (!rc)
-		smc_stats_inc(conn->net, grown ? SMC_STAT_TX_BUF_ALLOC : SMC_STAT_TX_BUF_REUSE);
 	if (!rc)
-		smc_stats_add_size(conn->net,
-				   kind == SMC_REGION_RMB ? SMC_HIST_RX_BUF : SMC_HIST_TX_BUF,
-				   size);
+		conn_count_elem(conn, kind, size, grown);
 	return rc;
 }
 
@@ -171,7 +194,7 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 			  const bool *cancel)
 {
 	struct conn_supply supply = {
-		.announce = announce, .cancel = cancel,
+		.link = conn->link, .announce = announce, .cancel = cancel,
 		.patient = announce && smc_peer_can(&conn->lgr->peer, SMC_CAP_LATE_CLC),
 	};
 	int rc;
@@ -199,11 +222,258 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 
 	if (conn->tx.elem.region)
 		smc_elem_free(pool, &conn->tx.elem, false);
+	smc_elem_free(pool, &conn->tx.growth.elem, false);
 	if (conn->rx.elem.region) {
 		if (conn->quarantine)
 			smc_stats_inc(conn->net, SMC_STAT_ELEM_QUARANTINE);
 		smc_elem_give_back(pool, &conn->rx.elem, conn->quarantine);
 	}
+}
+
+/* ---- a bigger send ring ------------------------------------------------------ */
+
+/* The writer may look at the state without the lock, see smc_conn_grow_ring(). */
+static void conn_growth_enter(struct smc_conn_growth *growth, enum smc_growth_state state)
+{
+	WRITE_ONCE(growth->state, state);
+}
+
+/* Measure the stream from here on. */
+static void conn_growth_restart(struct smc_conn *conn)
+{
+	conn->tx.growth.from = conn->tx.ring.completed;
+	conn->tx.growth.since = jiffies;
+}
+
+/*
+ * Take an element for the bigger ring. Not by conn_elem_take(): connections that need memory do
+ * not wait for this, nor does this wait for them. -EBUSY: another work adds one.
+ */
+static int conn_growth_take(struct smc_conn *conn, u32 size, const struct conn_supply *supply,
+			    struct smc_elem *elem)
+{
+	struct smc_pool *pool = &conn->lgr->pool;
+	int rc;
+
+	rc = smc_elem_take(pool, SMC_REGION_SND, size, elem);
+	if (!rc)
+		conn_count_elem(conn, SMC_REGION_SND, size, false);
+	if (rc != -ENOENT)
+		return rc;
+	if (!smc_pool_grow_extra_begin(pool))
+		return -EBUSY;
+	rc = conn_pool_grow(conn, SMC_REGION_SND, size, supply);
+	smc_pool_grow_extra_end(pool);
+	if (!rc)
+		rc = smc_elem_take(pool, SMC_REGION_SND, size, elem);
+	if (!rc)
+		conn_count_elem(conn, SMC_REGION_SND, size, true);
+	return rc == -ENOENT ? -EBUSY : rc;
+}
+
+/*
+ * Take the bigger ring; in a work, since it may wait for the RNIC. On the queue of the group: that
+ * of all connections runs their closes and timers. The connection keeps the group; should its last
+ * reference be dropped here, another queue releases it, and the group after it.
+ */
+static void conn_growth_work_fn(struct work_struct *work)
+{
+	struct smc_conn *conn = container_of(work, struct smc_conn, tx.growth.work);
+	struct smc_conn_growth *growth = &conn->tx.growth;
+	struct conn_supply supply = { .announce = true, .extra = true };
+	struct smc_elem elem = {};
+	struct mem_cgroup *old;
+	u32 size;
+	int rc;
+
+	spin_lock_bh(&conn->lock);
+	supply.link = conn->link;
+	smc_link_get(supply.link);
+	size = smc_elem_round_size(conn->tx.ring.size * GROW_TIMES);
+	spin_unlock_bh(&conn->lock);
+
+	old = set_active_memcg(growth->memcg);
+	rc = conn_growth_take(conn, size, &supply, &elem);
+	set_active_memcg(old);
+	mem_cgroup_put(growth->memcg);
+	spin_lock_bh(&conn->lock);
+	if (!rc) {
+		growth->elem = elem;
+		conn_growth_enter(growth, SMC_GROWTH_READY);
+		smc_conn_timer_ring_offered(conn);
+	} else if (rc == -EBUSY || conn->link != supply.link) {
+		/* another work, or the link was lost meanwhile: once more, later */
+		conn_growth_enter(growth, SMC_GROWTH_NONE);
+		conn_growth_restart(conn);
+	} else {
+		conn_growth_enter(growth, SMC_GROWTH_DONE);
+	}
+	spin_unlock_bh(&conn->lock);
+	smc_link_put(supply.link);
+	smc_conn_put(conn);
+}
+
+/**
+ * smc_conn_init_growth() - Set up the growth of the send ring
+ * @conn: connection that is being created
+ */
+void smc_conn_init_growth(struct smc_conn *conn)
+{
+	INIT_WORK(&conn->tx.growth.work, conn_growth_work_fn);
+	conn->tx.growth.since = jiffies;
+}
+
+/* Return whether a bigger ring is of use: runs of pages use only the numbers of the ring. */
+static bool conn_growth_helps(const struct smc_conn *conn)
+{
+	const struct smc_ring_tx *ring = &conn->tx.ring;
+
+	return !conn->tx.stopped && smc_zerocopy_is_empty(conn) &&
+	       smc_elem_round_size(ring->size * GROW_TIMES) > ring->size;
+}
+
+/* Return whether much was sent in short time: this is a stream, to a peer that reads. */
+static bool conn_is_streaming(struct smc_conn *conn)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+	struct smc_ring_tx *ring = &conn->tx.ring;
+
+	if (time_after(jiffies, growth->since + GROW_WITHIN))
+		conn_growth_restart(conn);
+	return ring->completed - growth->from >= (u64)GROW_AFTER * ring->size;
+}
+
+/* Ask for a bigger ring, to be charged to @memcg. */
+static void conn_growth_begin(struct smc_conn *conn, struct mem_cgroup *memcg)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	conn_growth_enter(growth, SMC_GROWTH_WANTED);
+#ifdef CONFIG_MEMCG
+	if (memcg)
+		css_get(&memcg->css);	/* the socket may be gone before the work runs */
+#endif
+	growth->memcg = memcg;
+	smc_conn_get(conn);
+	queue_work(conn->lgr->wq, &growth->work);
+}
+
+/*
+ * Copy the bytes from position @pos to @end into the bigger ring. Those that are posted belong to
+ * them: a failover posts them again, from there. Without the lock, since there may be many bytes:
+ * only the writer adds any, and none changes until it is completed. Where the bigger ring wraps
+ * the smaller one does, so a part that is contiguous in the smaller one is so in the bigger one.
+ */
+static void conn_copy_ring(const struct smc_conn *conn, u64 pos, u64 end)
+{
+	const struct smc_elem *bigger = &conn->tx.growth.elem;
+	const struct smc_elem *elem = &conn->tx.elem;
+	struct smc_ring_span span[2];
+	unsigned int i, n;
+
+	n = smc_ring_fill_spans(pos, end - pos, elem->size, span);
+	for (i = 0; i < n; i++) {
+		memcpy(bigger->addr + smc_ring_offset(pos, bigger->size),
+		       elem->addr + span[i].off, span[i].len);
+		pos += span[i].len;
+	}
+}
+
+/* Return whether the connection's device can read the bigger ring. */
+static bool conn_bigger_is_mapped(const struct smc_conn *conn)
+{
+	return smc_region_lkey(conn->tx.growth.elem.region, conn->link->slot);
+}
+
+/*
+ * Change to the bigger ring, into which all bytes before @end are copied. False: an abort has
+ * discarded bytes meanwhile, or the connection has moved to a link that does not know the ring.
+ */
+static bool conn_change_ring(struct smc_conn *conn, u64 end)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+	struct smc_ring_tx *ring = &conn->tx.ring;
+
+	if (ring->prepared != end || !conn_bigger_is_mapped(conn)) {
+		conn_growth_enter(growth, SMC_GROWTH_READY);
+		smc_conn_timer_ring_offered(conn);
+		return false;
+	}
+	swap(conn->tx.elem, growth->elem);
+	/* smc_tx_get_space() and smc_stream_writable() read it without the lock: either will do */
+	WRITE_ONCE(ring->size, conn->tx.elem.size);
+	/* until then the RNIC may read the previous ring */
+	growth->until = ring->sent;
+	conn_growth_enter(growth, SMC_GROWTH_CHANGED);
+	if (smc_conn_growth_over_locked(conn))
+		smc_conn_queue_work(conn);
+	return true;
+}
+
+/**
+ * smc_conn_grow_ring() - Take a step towards a bigger send ring
+ * @conn: connection whose ring is full
+ * @memcg: cgroup to charge it to, which the caller holds; NULL: none
+ *
+ * Called by the writer, again and again: first asks for a bigger ring, then changes to it.
+ * smc_conn_take_unused_ring_locked() ends the growth. Not to be called if the application has set
+ * the size.
+ *
+ * Context: Process; takes conn->lock. The one writer (socket lock).
+ * Return: true if the ring has grown.
+ */
+bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+	bool ready, grown;
+	u64 pos, end;
+
+	/* Most often so, and final: the lock is not needed to find out. */
+	if (READ_ONCE(growth->state) == SMC_GROWTH_DONE)
+		return false;
+	spin_lock_bh(&conn->lock);
+	if (growth->state == SMC_GROWTH_NONE && conn_growth_helps(conn) && conn_is_streaming(conn))
+		conn_growth_begin(conn, memcg);
+	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn) &&
+		conn_bigger_is_mapped(conn);
+	if (ready)
+		conn_growth_enter(growth, SMC_GROWTH_COPYING);
+	pos = conn->tx.ring.completed;
+	end = conn->tx.ring.prepared;
+	spin_unlock_bh(&conn->lock);
+	if (!ready)
+		return false;
+
+	conn_copy_ring(conn, pos, end);
+	spin_lock_bh(&conn->lock);
+	grown = conn_change_ring(conn, end);
+	spin_unlock_bh(&conn->lock);
+	return grown;
+}
+
+/**
+ * smc_conn_take_unused_ring_locked() - Take the ring that the growth has left over
+ * @conn: connection
+ * @unused: the previous ring, which is not read any more, or a bigger one that the writer did not
+ *	take; to be freed after the lock is dropped. Not changed if there is none.
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *unused)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	lockdep_assert_held(&conn->lock);
+	if (smc_conn_growth_over_locked(conn)) {
+		conn_growth_enter(growth, SMC_GROWTH_DONE);
+	} else if (growth->state == SMC_GROWTH_READY && smc_conn_timer_ring_expired(conn)) {
+		conn_growth_enter(growth, SMC_GROWTH_NONE);
+		conn_growth_restart(conn);
+	} else {
+		return;
+	}
+	*unused = growth->elem;
+	growth->elem.region = NULL;
 }
 
 /**

@@ -8,6 +8,7 @@
  *    smc_lgr_del_conn() comes first, and the memory is freed after a grace period;
  *  - each request whose completion is of interest holds a reference; the queue pair completes or
  *    flushes every request;
+ *  - the work that takes a bigger send ring holds a reference, and so does the writer;
  *  - the delayed work calls conn_unregister() itself, and is not queued again once @unregistered
  *    is set and the last reference is gone; free_work cancels it.
  */
@@ -89,6 +90,7 @@ static void conn_work_fn(struct work_struct *work)
 {
 	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn, work);
 	struct smc_conn_notification note;
+	struct smc_elem unused = {};
 	unsigned int bits = 0;
 	bool gone = false;
 
@@ -102,6 +104,7 @@ static void conn_work_fn(struct work_struct *work)
 	bits |= smc_conn_advance_close_locked(conn);
 	smc_conn_finish_move_locked(conn);
 	smc_rx_poll_lent_locked(conn, true);
+	smc_conn_take_unused_ring_locked(conn, &unused);
 	if (smc_conn_state_may_cdc(conn->state) &&
 	    smc_ring_rx_update_due(&conn->rx.ring) != SMC_CURSOR_UPDATE_NONE)
 		conn->tx.cons_due = true;
@@ -116,6 +119,7 @@ static void conn_work_fn(struct work_struct *work)
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 	smc_zerocopy_flush(conn);
+	smc_elem_free(&conn->lgr->pool, &unused, false);
 	if (gone)
 		conn_unregister(conn);
 }
@@ -150,6 +154,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	INIT_LIST_HEAD(&conn->tx.runs);
 	INIT_LIST_HEAD(&conn->tx.runs_done);
 	conn->state = SMC_CONN_INIT;
+	smc_conn_init_growth(conn);
 	smc_tcpinfo_init(conn);
 	conn->wq = smc_conn_wq;
 	INIT_DELAYED_WORK(&conn->work, conn_work_fn);

@@ -12,6 +12,7 @@
 #include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tcp_info.h>
@@ -124,6 +125,8 @@ static unsigned int conn_act_on_cdc(struct smc_conn *conn, u32 slot, unsigned in
 	/* after a failover the cursor completes bytes whose completion was lost with the link */
 	if (conn->tx.ring.completed != completed) {
 		smc_zerocopy_settle_later_locked(conn);
+		if (smc_conn_growth_over_locked(conn))
+			smc_conn_queue_work(conn);
 		bits |= SMC_CONN_WRITABLE;
 	}
 	return bits;

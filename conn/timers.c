@@ -16,6 +16,7 @@
  *   lent pages       the peer needs room that is      the pages are polled, later and later
  *                    lent to a reader
  *   probe            a byte out of the reserve        the next byte may go out of it
+ *   bigger ring      a bigger send ring is there      it is given back
  *   move             an orderly move                  the connection stays on its link
  *   silence          messages may be lost with a link the connection is aborted
  *
@@ -58,6 +59,8 @@
  */
 #define PROBE_MIN	(HZ / 10)
 #define PROBE_MAX	(10 * HZ)
+/* A writer that streams takes its bigger ring when the present one is full: in milliseconds. */
+#define OFFER_TIME	(5 * HZ)
 /* For the peer to acknowledge our last message; the connection sends nothing meanwhile. */
 #define MOVE_ACK_TIME	(HZ / 2)
 /*
@@ -296,6 +299,30 @@ void smc_conn_timer_probe_sent(struct smc_conn *conn)
 
 	tx->probe_at = jiffies + tx->probe_gap;
 	tx->probe_gap = min_t(unsigned long, 2 * tx->probe_gap, PROBE_MAX);
+}
+
+/**
+ * smc_conn_timer_ring_offered() - A bigger send ring is there for the writer
+ * @conn: connection
+ */
+void smc_conn_timer_ring_offered(struct smc_conn *conn)
+{
+	conn->tx.growth.deadline = jiffies + OFFER_TIME;
+	conn_queue_work_within(conn, OFFER_TIME);
+}
+
+/**
+ * smc_conn_timer_ring_expired() - Check the time in which the writer takes its bigger ring
+ * @conn: connection with such a ring
+ *
+ * Return: true if it has passed.
+ */
+bool smc_conn_timer_ring_expired(struct smc_conn *conn)
+{
+	if (time_after_eq(jiffies, conn->tx.growth.deadline))
+		return true;
+	conn_queue_work_within(conn, conn->tx.growth.deadline - jiffies);
+	return false;
 }
 
 /**

@@ -85,9 +85,11 @@ u8 smc_elem_encode_size(u32 size)
 
 /*
  * Number of elements of the next region: the first regions are small, later ones double what the
- * group has, up to one element for each connection of a full group.
+ * group has, up to one element for each connection of a full group. @extra: only few connections
+ * will want an element.
  */
-static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size)
+static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
+			     bool extra)
 {
 	const struct smc_region *region;
 	u32 have = 0;
@@ -96,6 +98,8 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
+	if (extra)
+		return clamp_t(u32, have, 2, 32);
 	if (!have)
 		return 8;
 	if (have < 64)
@@ -123,13 +127,18 @@ static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 /*
  * Charge a region to all limits that apply. A region of several elements leaves as much as it
  * takes: near a limit regions become small, and the second kind of region gets something, too.
- * Return 0, -EDQUOT, or an error of smc_host_charge().
+ * @extra: see smc_host_charge_extra(). Return 0, -EDQUOT, or an error of smc_host_charge().
  */
-static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size)
+static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
+		       bool extra)
 {
 	u64 bytes = (u64)nelem * size;
-	int rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
+	int rc;
 
+	if (extra)
+		rc = smc_host_charge_extra(pool->host, bytes);
+	else
+		rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
 	if (rc || kind != SMC_REGION_RMB || pool_charge_rmb(pool, bytes))
 		return rc;
 	smc_host_uncharge(pool->host, bytes);
@@ -145,15 +154,18 @@ static void pool_uncharge(struct smc_pool *pool, enum smc_region_kind kind, u64 
 	smc_stats_add(pool->net, SMC_STAT_RMB_FREED, bytes);
 }
 
-/* Allocate zeroed memory without compound pages, see smc_region_page_is_lent(). */
-static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes)
+/*
+ * Allocate zeroed memory without compound pages, see smc_region_page_is_lent(). @extra: memory that
+ * connections can do without is not worth a search.
+ */
+static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes, bool extra)
 {
 	void *mem = NULL;
 
 	if (pool->buf_type != SMC_REGION_TYPE_VIRT)
 		mem = smc_fault_null(REGION_PIECE,
 				     alloc_pages_exact(bytes, PIECE_GFP | __GFP_ZERO));
-	return mem ?: __vmalloc(bytes, REGION_GFP | __GFP_ZERO);
+	return mem ?: __vmalloc(bytes, (extra ? PIECE_GFP : REGION_GFP) | __GFP_ZERO);
 }
 
 static void region_mem_free(void *mem, size_t bytes)
@@ -164,23 +176,8 @@ static void region_mem_free(void *mem, size_t bytes)
 		free_pages_exact(mem, bytes);
 }
 
-/**
- * smc_region_alloc() - Add an unpublished region to a pool
- * @pool: pool
- * @kind: RMB or send region
- * @size: element size, from smc_elem_round_size()
- * @max_pages: pages that one MR of the link's device can cover
- *
- * The region has as many elements as @max_pages and the size of the group allow, and fewer
- * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
- * so that links that come and go meanwhile map and unmap it. Process context.
- *
- * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
- * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
- * (smc_host_charge()).
- */
-struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
-				    u32 size, u32 max_pages)
+static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_kind kind, u32 size,
+				       u32 max_pages, bool extra)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
 	struct smc_region *region;
@@ -202,22 +199,25 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 		kfree(region);
 		return ERR_PTR(-ENOSPC);
 	}
-	nelem = min(nelem, pool_elems_wanted(pool, kind, size));
+	nelem = min(nelem, pool_elems_wanted(pool, kind, size, extra));
 	for (; nelem; nelem /= 2) {
-		rc = pool_charge(pool, kind, nelem, size);
+		rc = pool_charge(pool, kind, nelem, size, extra);
 		if (rc)
 			continue;
 		rc = -ENOMEM;
 		region->vaddr = smc_fault_null(REGION_MEM,
-					       region_mem_alloc(pool, (size_t)nelem * size));
+					       region_mem_alloc(pool, (size_t)nelem * size, extra));
 		if (region->vaddr)
 			break;
 		pool_uncharge(pool, kind, (u64)nelem * size);
+		if (extra)
+			break;
 	}
 	if (!region->vaddr) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
-		if (rc != -ENOMEM)
+		/* counted are refusals that a connection feels */
+		if (rc != -ENOMEM && !extra)
 			smc_stats_inc(pool->net, SMC_STAT_MEM_LIMITED);
 		return ERR_PTR(rc);
 	}
@@ -232,6 +232,45 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 	spin_unlock_bh(&pool->lock);
 	mutex_unlock(&pool->mutex);
 	return region;
+}
+
+/**
+ * smc_region_alloc() - Add an unpublished region to a pool
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, from smc_elem_round_size()
+ * @max_pages: pages that one MR of the link's device can cover
+ *
+ * The region has as many elements as @max_pages and the size of the group allow, and fewer
+ * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
+ * so that links that come and go meanwhile map and unmap it. Process context.
+ *
+ * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
+ * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
+ * (smc_host_charge()).
+ */
+struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
+				    u32 size, u32 max_pages)
+{
+	return region_alloc(pool, kind, size, max_pages, false);
+}
+
+/**
+ * smc_region_alloc_extra() - As smc_region_alloc(), for memory that connections can do without
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, from smc_elem_round_size()
+ * @max_pages: pages that one MR of the link's device can cover
+ *
+ * The region is smaller, and there is none unless half of each limit stays free. A refusal does not
+ * count in SMC_STAT_MEM_LIMITED. Process context.
+ *
+ * Return: as smc_region_alloc().
+ */
+struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
+					  u32 size, u32 max_pages)
+{
+	return region_alloc(pool, kind, size, max_pages, true);
 }
 
 /**
@@ -490,6 +529,37 @@ void smc_pool_grow_end(struct smc_pool *pool, enum smc_region_kind kind)
 	WRITE_ONCE(pool->growing[kind], false);
 	spin_unlock_bh(&pool->lock);
 	wake_up_all(&pool->grow_wait);
+}
+
+/**
+ * smc_pool_grow_extra_begin() - Become the only caller that adds memory connections can do without
+ * @pool: pool
+ *
+ * Apart from smc_pool_grow_begin(): a connection that needs memory does not wait for this.
+ *
+ * Context: Process.
+ * Return: true if the caller may add a region, until smc_pool_grow_extra_end().
+ */
+bool smc_pool_grow_extra_begin(struct smc_pool *pool)
+{
+	bool mine;
+
+	spin_lock_bh(&pool->lock);
+	mine = !pool->growing_extra;
+	pool->growing_extra = true;
+	spin_unlock_bh(&pool->lock);
+	return mine;
+}
+
+/**
+ * smc_pool_grow_extra_end() - Undo smc_pool_grow_extra_begin()
+ * @pool: pool
+ */
+void smc_pool_grow_extra_end(struct smc_pool *pool)
+{
+	spin_lock_bh(&pool->lock);
+	pool->growing_extra = false;
+	spin_unlock_bh(&pool->lock);
 }
 
 /**

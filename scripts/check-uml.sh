@@ -279,6 +279,10 @@ run "$p-linkdown" --topology netns --module ours --script "$cases/linkdown.sh" \
 run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2 closing_1 closing_2" \
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1500
+# the same while the send rings grow: at this rate the streams need some 0.5 s for eight rings each
+run "$p-failover-early" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
+	--env "WAYS=removed_1 removed_2 down_1 down_2" --env "NETEM=rate 80mbit" --env EARLY=500000 \
+	--env STREAMS=8 --env PINGPONGS=1 --env MIB=4 --env "PATIENCE=$((patience * 2))" --timeout 600
 # three links, two of them lost in quick succession
 run "$p-failover-three" --topology netns --links 3 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" --env "WAYS=removed_two back_2" --env STREAMS=8 \

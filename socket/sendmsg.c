@@ -12,6 +12,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include <smc/conn/buffers.h>
 #include <smc/conn/tx.h>
 #include "keepalive.h"
 #include "stream.h"
@@ -214,6 +215,28 @@ static ssize_t sendmsg_lose(struct smc_conn *conn, struct sendmsg_call *call)
 }
 
 /*
+ * The ring is full: return true if it has grown instead. As with TCP, a size that the program has
+ * set is kept, whatever it is and whenever it was set.
+ */
+static bool sendmsg_grow_ring(struct smc_sock *smc, struct smc_conn *conn)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	sock_owned_by_me(sk);
+	/* set by the core before 6.7, later by smc_sockopt_set(): both with the socket lock held */
+	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK)
+		return false;
+	if (!smc_conn_grow_ring(conn, smc_sock_memcg(sk)))
+		return false;
+	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
+	/* others wait for room, too: no completion tells them while the peer's window is closed */
+	rcu_read_lock();
+	sk->sk_write_space(sk);
+	rcu_read_unlock();
+	return true;
+}
+
+/*
  * Write all bytes of a call, waiting for space. Return 0 or the error that ended the call;
  * call->copied counts the bytes taken before. Drops the socket lock while asleep.
  */
@@ -240,6 +263,8 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			if (!full)
 				smc_stats_count(conn->stats, SMC_STAT_TX_FULL, 1);
 			full = true;
+			if (sendmsg_grow_ring(smc, conn))
+				continue;
 			smc_tx_push(conn, false);
 			rc = sendmsg_wait_space(smc, conn, &call->timeo);
 		}

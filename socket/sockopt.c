@@ -202,7 +202,8 @@ static int sockopt_push_packets(struct smc_sock *smc)
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
 /*
  * Push the sizes that the program has set. In SMC mode the socket shows its rings: a program that
- * sets a size then sets it for the clcsock, for a later connection, and the rings show again.
+ * sets a size then sets it for the clcsock, for a later connection, and the rings show again. The
+ * first size that it sets may be the one that shows; the value tells later ones apart.
  */
 static void sockopt_push_bufsizes(struct smc_sock *smc)
 {
@@ -215,11 +216,13 @@ static void sockopt_push_bufsizes(struct smc_sock *smc)
 		snd = 2 * smc->conn->tx.ring.size;
 		rcv = 2 * smc->conn->rx.ring.size;
 	}
-	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK && sk->sk_sndbuf != snd) {
+	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK &&
+	    (!(csk->sk_userlocks & SOCK_SNDBUF_LOCK) || sk->sk_sndbuf != snd)) {
 		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 		WRITE_ONCE(csk->sk_sndbuf, sk->sk_sndbuf);
 	}
-	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK && sk->sk_rcvbuf != rcv) {
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK &&
+	    (!(csk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk->sk_rcvbuf != rcv)) {
 		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
 		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
 	}

@@ -176,7 +176,7 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
  */
 bool smc_stream_writable(const struct smc_conn *conn)
 {
-	return smc_tx_get_space(conn) >= conn->tx.ring.size / 3;
+	return smc_tx_get_space(conn) >= READ_ONCE(conn->tx.ring.size) / 3;
 }
 
 /**

@@ -667,6 +667,76 @@ static void peek_offset(struct api_env *e)
 	api_recv(fd, SEED, 300, 100);
 }
 
+#define GROW_CHUNK	(256 * 1024)
+#define GROW_CHUNKS	16
+
+static int sndbuf_of(int fd)
+{
+	int val = 0;
+	socklen_t len = sizeof(val);
+
+	T_OK(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &val, &len));
+	return val;
+}
+
+/* Send a stream to a peer that reads it; return how SO_SNDBUF ends. */
+static int sndbuf_after_stream(struct api_env *e, int fd, int rfd)
+{
+	u64 off = 0;
+
+	for (int i = 0; i < GROW_CHUNKS; i++) {
+		r_later(e, 0);
+		r_recv(e, rfd, SEED, off, GROW_CHUNK);
+		api_send(fd, SEED, off, GROW_CHUNK);
+		T_EQ(r_join(e), GROW_CHUNK);
+		off += GROW_CHUNK;
+	}
+	return sndbuf_of(fd);
+}
+
+static void sndbuf_set(int fd)
+{
+	int val = 65536;
+
+	T_OK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &val, sizeof(val)));
+}
+
+/* The send ring of a stream grows, as TCP's buffer does, unless its size was set. */
+static void sndbuf_grows(struct api_env *e)
+{
+	int fd, rfd, size;
+
+	api_pair(e, &fd, &rfd);
+	size = sndbuf_of(fd);
+	if (api_over_rdma(e, fd))
+		T_EQ(sndbuf_after_stream(e, fd, rfd), 4 * size);
+	else
+		T_TRUE(sndbuf_after_stream(e, fd, rfd) >= size);
+	close(fd);
+	T_OK(r_close(e, rfd));
+
+	api_pair_of(e, sndbuf_set, &fd, &rfd);
+	size = sndbuf_of(fd);
+	T_EQ(sndbuf_after_stream(e, fd, rfd), size);
+}
+
+/* Likewise if it is set on a connection: to another size, and to the present one. */
+static void sndbuf_set_later(struct api_env *e)
+{
+	for (int same = 0; same < 2; same++) {
+		int fd, rfd, size, val;
+
+		api_pair(e, &fd, &rfd);
+		/* the core doubles it */
+		val = same ? sndbuf_of(fd) / 2 : 40000;
+		T_OK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &val, sizeof(val)));
+		size = sndbuf_of(fd);
+		T_EQ(sndbuf_after_stream(e, fd, rfd), size);
+		close(fd);
+		T_OK(r_close(e, rfd));
+	}
+}
+
 static const struct api_case cases[] = {
 	{ "options_fresh",	options_fresh,		0 },
 	{ "options_listening",	options_listening,	0 },
@@ -675,6 +745,8 @@ static const struct api_case cases[] = {
 	{ "options_kept",	options_kept,		API_F_ROLES },
 	{ "options_exclude",	options_exclude,	API_F_ROLES },
 	{ "peek_offset",	peek_offset,		API_F_ROLES },
+	{ "sndbuf_grows",	sndbuf_grows,		API_F_ROLES },
+	{ "sndbuf_set_later",	sndbuf_set_later,	API_F_ROLES },
 };
 
 const struct api_group api_sockopt_group = { cases, TL_ARRAY_SIZE(cases) };

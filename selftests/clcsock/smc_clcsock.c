@@ -863,6 +863,63 @@ static void memory_test(void)
 	waitpid(pid, NULL, 0);
 }
 
+#define RING_CHUNK	65536
+#define RING_CHUNKS	128
+
+/* Answer a byte with a stream. */
+static void ring_serve(void)
+{
+	int fd = accept(ends_listen(smc, PORT + 4), NULL, NULL);
+	static char chunk[RING_CHUNK];
+
+	if (recv(fd, chunk, 1, 0) != 1)
+		return;
+	for (int i = 0; i < RING_CHUNKS; i++)
+		if (send(fd, chunk, RING_CHUNK, 0) != RING_CHUNK)
+			return;
+	pause();
+}
+
+/* The bigger send ring of a stream is charged to its group, though a kernel thread takes it. */
+static void ring_memory_test(void)
+{
+	static const char * const cgroup = CGROUPS "/ring";
+	static char chunk[RING_CHUNK];
+	int fd = -ECONNREFUSED;
+	long charged, got = 0;
+	ssize_t n = 1;
+	pid_t pid;
+
+	make_cgroup(cgroup);
+	ends_put(CGROUPS, "cgroup.subtree_control", "+memory");
+	pid = fork();
+	if (!pid) {
+		ends_put(cgroup, "cgroup.procs", "0");
+		ring_serve();
+		_exit(1);
+	}
+	for (int i = 0; i < 50 && fd == -ECONNREFUSED; i++) {
+		tl_sleep_ms(20);
+		fd = ends_connect(smc, PORT + 4);
+	}
+	ends_check(fd >= 0, "a connection");
+	tl_sleep_ms(500);
+	charged = group_value(cgroup, "memory.current", NULL);
+	ends_check(send(fd, chunk, 1, 0) == 1, "a byte");
+	while (got < (long)RING_CHUNK * RING_CHUNKS && n > 0) {
+		n = recv(fd, chunk, RING_CHUNK, 0);
+		got += n;
+	}
+	ends_check(got == (long)RING_CHUNK * RING_CHUNKS, "a stream: %ld", got);
+	charged = group_value(cgroup, "memory.current", NULL) - charged;
+	printf("# %ld KiB charged\n", charged >> 10);
+	/* a region of two rings of 256 KiB */
+	ends_check(charged >= 448 << 10, "the ring is charged");
+	close(fd);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /*
  * A listener at the limit of its group: its children are charged all the same. They are many more
  * than the kernel charges in advance for each CPU.
@@ -992,6 +1049,7 @@ static const struct ends_test tests[] = {
 	{ "filtered", filtered },
 	{ "hooks", hooks_test },
 	{ "memory", memory_test },
+	{ "ring_memory", ring_memory_test },
 	{ "children", children_test },
 	{ "received", received_test },
 	{ }

@@ -12,6 +12,7 @@ extern struct kunit_suite smc_host_suite;
 extern struct kunit_suite smc_region_suite;
 extern struct kunit_suite smc_cdc_suite;
 extern struct kunit_suite smc_conn_suite;
+extern struct kunit_suite smc_growth_suite;
 extern struct kunit_suite smc_lgr_suite;
 extern struct kunit_suite smc_topology_suite;
 extern struct kunit_suite smc_rtoken_suite;

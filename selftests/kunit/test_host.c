@@ -196,6 +196,31 @@ static void host_share(struct kunit *test)
 	smc_host_put(other);
 }
 
+/* Memory that connections can do without: half of each limit stays free. */
+static void host_extra(struct kunit *test)
+{
+	struct smc_host *hosts[8];
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		hosts[i] = host_get_ipv4(test, i);
+		KUNIT_EXPECT_EQ(test, smc_host_charge_extra(hosts[i], SHARE / 2 + 1), -EUSERS);
+		/* the hosts of one namespace: half of what it may have beside what it leaves */
+		KUNIT_EXPECT_EQ(test, smc_host_charge_extra(hosts[i], SHARE / 2), 0);
+		KUNIT_EXPECT_EQ(test, smc_host_charge_extra(hosts[i], 1), -EUSERS);
+	}
+	smc_host_uncharge(hosts[0], SHARE / 2);
+	KUNIT_EXPECT_EQ(test, smc_host_charge(hosts[1], SHARE / 2, 0), 0);
+	/* the host has nothing, but the machine has given half of what it may */
+	KUNIT_EXPECT_EQ(test, smc_host_charge_extra(hosts[0], 1), -ENOBUFS);
+	KUNIT_EXPECT_EQ(test, smc_host_charge(hosts[0], SHARE / 2, 0), 0);
+	smc_host_uncharge(hosts[1], SHARE / 2);
+	for (i = 0; i < 8; i++) {
+		smc_host_uncharge(hosts[i], SHARE / 2);
+		smc_host_put(hosts[i]);
+	}
+}
+
 /* All hosts of a namespace: three quarters of the limit; without a limit as much as they want. */
 static void host_sum(struct kunit *test)
 {
@@ -219,6 +244,7 @@ static struct kunit_case host_cases[] = {
 	KUNIT_CASE(host_groups),
 	KUNIT_CASE(host_subnet),
 	KUNIT_CASE(host_share),
+	KUNIT_CASE(host_extra),
 	KUNIT_CASE(host_sum),
 	{ }
 };

@@ -215,6 +215,24 @@ static void region_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], bytes);
 }
 
+/* Rings that connections can do without come in small regions; first rings do not. */
+static void region_growth_extra(struct kunit *test)
+{
+	static const u32 extra[] = { 2, 2, 4, 8, 16, 32 };
+	struct region_test *t = test->priv;
+	struct smc_region *region;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(extra); i++) {
+		region = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_32K, 4 * PAGES);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, extra[i]);
+	}
+	region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_128K, 4 * PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, region->nelem, 8);
+}
+
 /* The index of an RMBE has 8 bits on the wire. */
 static void region_index_fits(struct kunit *test)
 {
@@ -303,6 +321,53 @@ static void region_count_max(struct kunit *test)
 	smc_region_free(last);
 	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_SND], SMC_POOL_REGIONS_MAX - 1);
 	region_add(test, SMC_REGION_SND, SZ_16K, false);
+}
+
+/* Expect or not that the device reads a send region with the local key. */
+static void region_expect_local_key(struct kunit *test, struct smc_region *region, bool local)
+{
+	struct region_test *t = test->priv;
+	struct smc_elem elem;
+	struct ib_sge sge;
+
+	KUNIT_ASSERT_EQ(test, smc_region_map(region, 0, t->qps[0]), 0);
+	KUNIT_ASSERT_EQ(test, smc_region_register(region, 0), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, region->elem_size, &elem), 0);
+	smc_elem_prepare_sge(&elem, 0, 100, 1, &sge);
+	KUNIT_EXPECT_EQ(test, sge.lkey == t->qps[0]->pd->local_dma_lkey, local);
+	KUNIT_EXPECT_EQ(test, sge.lkey == smc_region_lkey(region, 0), !local);
+	if (!local)
+		KUNIT_EXPECT_EQ(test, sge.addr, smc_region_iova(region, 0) + 100);
+	smc_elem_free(&t->pool, &elem, false);
+}
+
+/* With the local key nothing looks up pages: only if they follow each other. */
+static void region_local_key(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_region *region;
+	struct page **page;
+	void *vaddr;
+	u32 i;
+
+	region_link_qp(test, 0);
+	t->pool.buf_type = SMC_REGION_TYPE_PHYS;
+	region = region_add(test, SMC_REGION_SND, SZ_16K, true);
+	region_expect_local_key(test, region, true);
+	/* the pages of another one in reverse order */
+	region = region_add(test, SMC_REGION_SND, SZ_32K, true);
+	page = kunit_kzalloc(test, region->npages * sizeof(*page), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	vaddr = region->vaddr;
+	for (i = 0; i < region->npages; i++)
+		page[region->npages - 1 - i] = smc_region_page(vaddr + i * PAGE_SIZE);
+	region->vaddr = vmap(page, region->npages, VM_MAP, PAGE_KERNEL);
+	KUNIT_EXPECT_NOT_NULL(test, region->vaddr);
+	if (region->vaddr) {
+		region_expect_local_key(test, region, false);
+		vunmap(region->vaddr);
+	}
+	region->vaddr = vaddr;
 }
 
 /* ---- elements ---- */
@@ -896,6 +961,28 @@ static void region_rmb_limit(struct kunit *test)
 	smc_elem_free(&t->pool, &elem, false);
 }
 
+/* Memory that connections can do without leaves half of the share, and no connection feels that. */
+static void region_host_limit_extra(struct kunit *test)
+{
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
+	struct region_test *t = test->priv;
+	struct smc_region *region;
+
+	smc_host_mem_max = 8 * 6 * 16;
+	region = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, region->nelem, 2);
+	region = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, region->nelem, 1);
+	KUNIT_EXPECT_EQ(test, -EUSERS,
+			PTR_ERR(smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
+	KUNIT_EXPECT_EQ(test, t->host->bytes, 3 * SZ_16K);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K,
+							    PAGES));
+}
+
 /* All regions of a host stay below its share, RMBs and send regions together. */
 static void region_host_limit(struct kunit *test)
 {
@@ -939,9 +1026,11 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_round),
 	KUNIT_CASE(region_alloc_refused),
 	KUNIT_CASE(region_growth),
+	KUNIT_CASE(region_growth_extra),
 	KUNIT_CASE(region_index_fits),
 	KUNIT_CASE(region_grow),
 	KUNIT_CASE(region_count_max),
+	KUNIT_CASE(region_local_key),
 	KUNIT_CASE(region_take),
 	KUNIT_CASE(region_give_twice),
 	KUNIT_CASE(region_quarantine),
@@ -960,6 +1049,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_withdraw),
 	KUNIT_CASE(region_rmb_limit),
 	KUNIT_CASE(region_host_limit),
+	KUNIT_CASE(region_host_limit_extra),
 	KUNIT_CASE(region_sync),
 	{ }
 };

@@ -4,12 +4,24 @@
 #define _SMC_CONN_BUFFERS_H
 
 #include <linux/types.h>
+#include <smc/conn/conn.h>
 
-struct smc_conn;
+struct mem_cgroup;
 
 int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool announce,
 			  const bool *cancel);
+void smc_conn_init_growth(struct smc_conn *conn);
+bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg);
+void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *unused);
 void smc_conn_give_buffers(struct smc_conn *conn);
 int smc_conn_register_buffers(struct smc_conn *conn);
+
+/* Return true if the RNIC does not read the previous send ring any more; conn->lock held. */
+static inline bool smc_conn_growth_over_locked(const struct smc_conn *conn)
+{
+	const struct smc_conn_growth *growth = &conn->tx.growth;
+
+	return growth->state == SMC_GROWTH_CHANGED && conn->tx.ring.completed >= growth->until;
+}
 
 #endif

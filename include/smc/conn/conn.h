@@ -86,6 +86,39 @@ struct smc_conn_tx_move {
 	u32 round;
 };
 
+/* How far the send ring of a connection has grown, see smc_conn_grow_ring(). */
+enum smc_growth_state {
+	SMC_GROWTH_NONE,	/* the ring of the handshake */
+	SMC_GROWTH_WANTED,	/* a work takes a bigger one */
+	SMC_GROWTH_READY,	/* it is there, and the writer changes to it */
+	SMC_GROWTH_COPYING,	/* the writer copies what the previous one holds */
+	SMC_GROWTH_CHANGED,	/* in use, but the RNIC may still read the previous one */
+	SMC_GROWTH_DONE,	/* in use, or there was no memory for it */
+};
+
+/**
+ * struct smc_conn_growth - growth of the send ring; under conn->lock
+ * @state: changed by the writer, by @work, and by the work of the connection
+ * @from: SMC_GROWTH_NONE: the stream is measured from this position on
+ * @since: jiffies: and from this time on
+ * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one.
+ *	SMC_GROWTH_COPYING: the bigger ring, which is the writer's, without the lock
+ * @deadline: SMC_GROWTH_READY: jiffies: the writer does not want it
+ * @until: SMC_GROWTH_CHANGED: the previous ring has no use once the stream is completed up to here
+ * @memcg: SMC_GROWTH_WANTED: cgroup to charge, with a reference; NULL: none
+ * @work: takes the bigger ring; holds a reference on the connection
+ */
+struct smc_conn_growth {
+	enum smc_growth_state state;
+	u64 from;
+	unsigned long since;
+	struct smc_elem elem;
+	unsigned long deadline;
+	u64 until;
+	struct mem_cgroup *memcg;
+	struct work_struct work;
+};
+
 /**
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
@@ -112,6 +145,7 @@ struct smc_conn_tx_move {
  * @runs_done: finished runs, freed once the lock is dropped
  * @probe_at: jiffies before which no byte goes out of the reserve
  * @probe_gap: jiffies between the next such byte and the one after it
+ * @growth: a bigger ring instead of @elem
  */
 struct smc_conn_tx {
 	struct smc_elem elem;
@@ -137,6 +171,7 @@ struct smc_conn_tx {
 	struct list_head runs_done;
 	unsigned long probe_at;
 	unsigned long probe_gap;
+	struct smc_conn_growth growth;
 };
 
 /* Arrivals recorded separately; further ones are merged into the last. */

@@ -118,6 +118,7 @@ struct smc_elem {
  *	under @lock
  * @growing: per kind: a connection is adding a region; under @lock
  * @grow_wait: woken when @growing is cleared
+ * @growing_extra: a region is being added that connections can do without; under @lock
  */
 struct smc_pool {
 	struct smc_host *host;
@@ -131,6 +132,7 @@ struct smc_pool {
 	u64 quarantined;
 	size_t lent;
 	bool growing[SMC_REGION_KINDS];
+	bool growing_extra;
 	wait_queue_head_t grow_wait;
 };
 
@@ -141,9 +143,13 @@ int smc_pool_register_link(struct smc_pool *pool, u32 slot);
 void smc_pool_unmap_link(struct smc_pool *pool, u32 slot);
 bool smc_pool_grow_begin(struct smc_pool *pool, enum smc_region_kind kind, unsigned long timeout);
 void smc_pool_grow_end(struct smc_pool *pool, enum smc_region_kind kind);
+bool smc_pool_grow_extra_begin(struct smc_pool *pool);
+void smc_pool_grow_extra_end(struct smc_pool *pool);
 
 struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
 				    u32 size, u32 max_pages);
+struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
+					  u32 size, u32 max_pages);
 void smc_region_publish(struct smc_pool *pool, struct smc_region *region);
 void smc_region_free(struct smc_region *region);
 struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kind kind,

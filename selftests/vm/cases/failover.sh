@@ -21,6 +21,8 @@
 #   PAGES     y: streams are sent from page cache pages that are then removed from their files, and
 #             received by splice() into pipes, which always hold some pages of the RMBEs
 #   TRACE     y: trace points are logged and checked; see selftests/bench/failover.py
+#   EARLY     microseconds after the connections stand in which the link is cut, instead of a number
+#             of bytes: the send rings of streams grow then
 #   FLAPS     number of flaps in the scenario "flaps" (default: 4)
 
 : "${FLAPS:=4}" "${STALL_FOR:=2}" "${LIMIT:=240}" "${BACKS:=1}"
@@ -308,7 +310,12 @@ cut()
 		fail "not all are connected"
 	}
 	wait_for 60 all_links || fail "not $GROUP links: $(/usr/sbin/rdma resource show qp)"
-	wait_for 60 received "$(($(random_below $((STREAMS * MIB / 2))) << 20))" || fail "no traffic"
+	if [ -n "$EARLY" ]; then
+		usleep "$(random_below "$EARLY")"
+	else
+		wait_for 60 received "$(($(random_below $((STREAMS * MIB / 2))) << 20))" ||
+			fail "no traffic"
+	fi
 	trace_on
 	cut0=$(uptime_s)
 	sync_barrier flowing 100 || exit 1

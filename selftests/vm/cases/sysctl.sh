@@ -165,7 +165,7 @@ values()
 # single_regions N: N regions consist of single pages
 single_regions()
 {
-	[ "$(grep -c 'smc_region_alloc' /proc/vmallocinfo)" -eq "$1" ]
+	[ "$(grep -c 'region_alloc' /proc/vmallocinfo)" -eq "$1" ]
 }
 
 # smcr_buf_type sets the kind of memory of new groups.
@@ -180,7 +180,7 @@ case_kinds()
 		# each group has send rings and RMBs; ended groups may still have theirs
 		[ "$kind" = 1 ] && single=4 || single=0
 		wait_for 30 single_regions "$single" ||
-			fail "$(grep -c 'smc_region_alloc' /proc/vmallocinfo) regions of single pages, not $single"
+			fail "$(grep -c 'region_alloc' /proc/vmallocinfo) regions of single pages, not $single"
 		close_conns
 	done
 	set_value smcr_buf_type 0

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit: the send ring of a stream grows (conn/buffers.c). The group layer is the real one, the
+ * RDMA device a fake.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+#include <net/net_namespace.h>
+#include <smc/conn/buffers.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/tx.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
+#include "../../conn/timers.h"
+
+#include "fake_ib.h"
+#include "lgr_env.h"
+#include "suites.h"
+
+#define SIZE		16384
+#define GROWN		(4 * SIZE)
+/* What is in the ring from here on wraps in both rings. */
+#define START		(GROWN - 5000)
+#define PATIENCE	(5 * HZ)
+
+/**
+ * struct growth_env - state of one case
+ * @lgr: group of two links
+ * @first: link that stays, with a reference
+ * @second: link that the connection uses, with a reference
+ * @conn: the connection
+ * @small: its ring at the beginning
+ */
+struct growth_env {
+	struct smc_lgr *lgr;
+	struct smc_link *first;
+	struct smc_link *second;
+	struct smc_conn *conn;
+	struct smc_elem small;
+};
+
+/* The byte at a position of the stream. */
+static u8 growth_byte(u64 pos)
+{
+	return pos * 7 + pos / 251;
+}
+
+/* Write a full ring; all but the 16 bytes that are kept back for a foreign peer is posted. */
+static void growth_fill(struct kunit *test, struct growth_env *e)
+{
+	u64 pos = e->conn->tx.ring.prepared;
+	u8 *buf = kunit_kzalloc(test, SIZE, GFP_KERNEL);
+	struct kvec vec = { .iov_base = buf, .iov_len = SIZE };
+	struct iov_iter iter;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (i = 0; i < SIZE; i++)
+		buf[i] = growth_byte(pos + i);
+	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, SIZE);
+	KUNIT_ASSERT_EQ(test, smc_tx_write(e->conn, &iter, SIZE, false, false), SIZE);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_space(e->conn), 0);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e->conn), 16);
+}
+
+/* A connection over the second of two links, whose ring is full; nothing of that is completed. */
+static void growth_begin(struct kunit *test, struct growth_env *e)
+{
+	static const struct smc_conn_peer_end peer = {
+		.token = 0x77, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
+		.first = true,
+	};
+	struct smc_rtoken *rtoken;
+	struct smc_conn_tx *tx;
+	bool cancel = false;
+
+	e->lgr = env_create_group_up(test, SMC_SERVER, 1);
+	e->first = smc_lgr_get_link(e->lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, e->first);
+	e->second = env_add_link(test, e->lgr);
+	env_bring_up(test, e->second);
+	e->conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
+	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &peer), 0);
+	tx = &e->conn->tx;
+	rtoken = &e->lgr->rtokens[tx->claim.rtoken];
+	rtoken->rkey[0] = 0x11;
+	rtoken->addr[0] = 0x1000;
+	rtoken->links |= BIT(0);
+	smc_conn_activate(e->conn);
+	e->small = tx->elem;
+	spin_lock_bh(&e->conn->lock);
+	tx->ring.prepared = START;
+	tx->ring.sent = START;
+	tx->ring.sent_max = START;
+	tx->ring.posted = START;
+	tx->ring.completed = START;
+	tx->ring.peer_consumed = START;
+	/* so much was sent */
+	tx->growth.from = START - 8 * SIZE;
+	tx->growth.since = jiffies;
+	spin_unlock_bh(&e->conn->lock);
+	growth_fill(test, e);
+}
+
+static void growth_end(struct growth_env *e)
+{
+	smc_conn_close(e->conn, true, 0, NULL);
+	smc_conn_put(e->conn);
+	smc_link_put(e->second);
+	smc_link_put(e->first);
+}
+
+/* Also while works change it. */
+static enum smc_growth_state growth_state(const struct growth_env *e)
+{
+	return READ_ONCE(e->conn->tx.growth.state);
+}
+
+static bool growth_step(struct growth_env *e)
+{
+	return smc_conn_grow_ring(e->conn, NULL);
+}
+
+static bool growth_wait(const struct growth_env *e, enum smc_growth_state state)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (growth_state(e) != state && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return growth_state(e) == state;
+}
+
+static void growth_until_ready(struct kunit *test, struct growth_env *e)
+{
+	KUNIT_EXPECT_FALSE(test, growth_step(e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_EQ(test, e->conn->tx.growth.elem.size, GROWN);
+	KUNIT_EXPECT_PTR_EQ(test, e->conn->tx.elem.region, e->small.region);
+}
+
+static void growth_until_changed(struct kunit *test, struct growth_env *e)
+{
+	growth_until_ready(test, e);
+	KUNIT_EXPECT_TRUE(test, growth_step(e));
+	KUNIT_EXPECT_EQ(test, growth_state(e), SMC_GROWTH_CHANGED);
+	KUNIT_EXPECT_EQ(test, e->conn->tx.ring.size, GROWN);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_space(e->conn), GROWN - SIZE);
+}
+
+/* Let the work of the connection run once more. */
+static void growth_run_work(struct growth_env *e)
+{
+	smc_conn_queue_work(e->conn);
+	flush_delayed_work(&e->conn->work);
+}
+
+static bool growth_small_is_used(const struct growth_env *e)
+{
+	return test_bit(e->small.index - 1, e->small.region->used);
+}
+
+static void growth_complete(const struct smc_link *link)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+
+	fake_ib_complete(qp, qp->nsends, IB_WC_SUCCESS);
+}
+
+/* Expect all bytes that are not completed in the ring of the connection. */
+static void growth_expect_bytes(struct kunit *test, const struct growth_env *e)
+{
+	const struct smc_conn_tx *tx = &e->conn->tx;
+	const u8 *addr = tx->elem.addr;
+	u64 pos, bad = 0;
+
+	KUNIT_EXPECT_LT(test, tx->ring.completed, tx->ring.prepared);
+	for (pos = tx->ring.completed; pos < tx->ring.prepared; pos++)
+		bad += addr[pos % tx->elem.size] != growth_byte(pos);
+	KUNIT_EXPECT_EQ(test, bad, 0);
+}
+
+/* Expect that the first WRITE over a link reads the ring of the connection at position @pos. */
+static void growth_expect_write(struct kunit *test, const struct growth_env *e,
+				const struct smc_link *link, u64 pos)
+{
+	const struct smc_elem *elem = &e->conn->tx.elem;
+	struct fake_ib_wr *wr;
+	struct ib_sge sge;
+	u32 i = 0;
+
+	do {
+		wr = fake_ib_sent(fake_ib_qp(link->qp->qp), i++);
+	} while (wr && wr->opcode != IB_WR_RDMA_WRITE);
+	KUNIT_ASSERT_NOT_NULL(test, wr);
+	smc_elem_prepare_sge(elem, link->slot, pos % elem->size, 1, &sge);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].addr, sge.addr);
+	KUNIT_EXPECT_EQ(test, wr->sge[0].lkey, sge.lkey);
+}
+
+static void growth_lose_link(struct kunit *test, struct growth_env *e)
+{
+	smc_lgr_del_link(e->second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_PTR_EQ(test, e->conn->link, e->first);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e->conn), SMC_CONN_ACTIVE);
+}
+
+/* The link is lost after the change: all bytes are written again, from the bigger ring. */
+static void growth_failover(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_expect_write(test, &e, e.second, START);
+	growth_until_changed(test, &e);
+	growth_expect_bytes(test, &e);
+	growth_lose_link(test, &e);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.completed, START);
+	growth_expect_bytes(test, &e);
+	growth_expect_write(test, &e, e.first, START);
+	KUNIT_EXPECT_TRUE(test, growth_small_is_used(&e));
+	growth_complete(e.first);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
+	growth_end(&e);
+}
+
+/* The link is lost before the change. The bytes are in flight again when they are copied. */
+static void growth_failover_ready(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_until_ready(test, &e);
+	growth_lose_link(test, &e);
+	growth_expect_write(test, &e, e.first, START);
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	growth_expect_bytes(test, &e);
+	growth_run_work(&e);
+	KUNIT_EXPECT_TRUE(test, growth_small_is_used(&e));
+	growth_complete(e.first);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
+	growth_end(&e);
+}
+
+/* A link that does not know the bigger ring: the connection keeps its own until it does. */
+static void growth_link_without(struct kunit *test)
+{
+	struct smc_region_link *map;
+	struct smc_mapping *mapping;
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_until_ready(test, &e);
+	map = &e.conn->tx.growth.elem.region->maps[e.second->slot];
+	mapping = rcu_dereference_protected(map->mapping, true);
+	RCU_INIT_POINTER(map->mapping, NULL);
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_READY);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, SIZE);
+	rcu_assign_pointer(map->mapping, mapping);
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	growth_expect_bytes(test, &e);
+	growth_end(&e);
+}
+
+/* The link fails while a work takes the bigger ring. */
+static void growth_failover_wanted(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	mutex_lock(&e.lgr->mutex);
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	/* the work waits for the mutex */
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	smc_link_fail(e.second, SMC_LINK_ADMIN);
+	mutex_unlock(&e.lgr->mutex);
+	flush_work(&e.conn->tx.growth.work);
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_PTR_EQ(test, e.conn->link, e.first);
+	KUNIT_EXPECT_NE(test, growth_state(&e), SMC_GROWTH_WANTED);
+	/* whether the region could be registered on the failing link or not */
+	growth_step(&e);
+	growth_expect_bytes(test, &e);
+	growth_end(&e);
+}
+
+/* The RNIC may read the previous ring until what was posted from it is completed, and no longer. */
+static void growth_gives_back_previous(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_until_changed(test, &e);
+	growth_run_work(&e);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_CHANGED);
+	KUNIT_EXPECT_TRUE(test, growth_small_is_used(&e));
+	/* the writer need not come again */
+	growth_complete(e.second);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
+	flush_delayed_work(&e.conn->work);
+	KUNIT_EXPECT_FALSE(test, growth_small_is_used(&e));
+	KUNIT_EXPECT_NULL(test, e.conn->tx.growth.elem.region);
+	growth_end(&e);
+}
+
+/* The writer does not take the bigger ring: it is given back after a while, and not before. */
+static void growth_gives_back_bigger(struct kunit *test)
+{
+	struct smc_elem bigger;
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_until_ready(test, &e);
+	bigger = e.conn->tx.growth.elem;
+	growth_run_work(&e);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_READY);
+	spin_lock_bh(&e.conn->lock);
+	e.conn->tx.growth.deadline = jiffies;
+	spin_unlock_bh(&e.conn->lock);
+	growth_run_work(&e);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	KUNIT_EXPECT_FALSE(test, test_bit(bigger.index - 1, bigger.region->used));
+	/* the stream is measured anew */
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	growth_end(&e);
+}
+
+/* As much was sent, but not in short time. */
+static void growth_slow(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	e.conn->tx.growth.since = jiffies - 2 * HZ;
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	growth_end(&e);
+}
+
+/* Another growth adds a region: this one does not wait for it, and neither do new connections. */
+static void growth_busy(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	KUNIT_ASSERT_TRUE(test, smc_pool_grow_extra_begin(&e.lgr->pool));
+	KUNIT_EXPECT_FALSE(test, smc_pool_grow_extra_begin(&e.lgr->pool));
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	KUNIT_EXPECT_TRUE(test, smc_pool_grow_begin(&e.lgr->pool, SMC_REGION_SND, 0));
+	smc_pool_grow_end(&e.lgr->pool, SMC_REGION_SND);
+	smc_pool_grow_extra_end(&e.lgr->pool);
+	growth_end(&e);
+}
+
+/* A new connection adds a region: growth does not wait for it. */
+static void growth_beside_connect(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	KUNIT_ASSERT_TRUE(test, smc_pool_grow_begin(&e.lgr->pool, SMC_REGION_SND, 0));
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	smc_pool_grow_end(&e.lgr->pool, SMC_REGION_SND);
+	growth_end(&e);
+}
+
+/* Terminate the group; the connection ends. */
+static void growth_lose_group(struct kunit *test, struct growth_env *e)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	smc_lgr_terminate(e->lgr, SMC_LINK_ADMIN);
+	while (smc_conn_state(e->conn) == SMC_CONN_ACTIVE && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_NE(test, smc_conn_state(e->conn), SMC_CONN_ACTIVE);
+	growth_run_work(e);
+	/* env_exit() waits until the group, and with it all regions, are freed */
+	growth_end(e);
+}
+
+static void growth_group_lost_wanted(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	mutex_lock(&e.lgr->mutex);
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	smc_lgr_terminate(e.lgr, SMC_LINK_ADMIN);
+	mutex_unlock(&e.lgr->mutex);
+	growth_lose_group(test, &e);
+}
+
+static void growth_group_lost_ready(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_until_ready(test, &e);
+	smc_conn_get(e.conn);
+	growth_lose_group(test, &e);
+	/* too late for the writer */
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	smc_conn_put(e.conn);
+}
+
+static void growth_group_lost_changed(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_until_changed(test, &e);
+	growth_lose_group(test, &e);
+}
+
+static struct kunit_case growth_cases[] = {
+	KUNIT_CASE(growth_failover),
+	KUNIT_CASE(growth_failover_ready),
+	KUNIT_CASE(growth_failover_wanted),
+	KUNIT_CASE(growth_link_without),
+	KUNIT_CASE(growth_gives_back_previous),
+	KUNIT_CASE(growth_gives_back_bigger),
+	KUNIT_CASE(growth_slow),
+	KUNIT_CASE(growth_busy),
+	KUNIT_CASE(growth_beside_connect),
+	KUNIT_CASE(growth_group_lost_wanted),
+	KUNIT_CASE(growth_group_lost_ready),
+	KUNIT_CASE(growth_group_lost_changed),
+	{}
+};
+
+struct kunit_suite smc_growth_suite = {
+	.name = "smc_growth",
+	.init = env_init,
+	.exit = env_exit,
+	.test_cases = growth_cases,
+};
