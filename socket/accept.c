@@ -57,10 +57,11 @@
  * @ref: the listening socket, each pending child, a queued @end_work
  * @smc: listening socket; NULL after smc_accept_stop(); under @lock
  * @work: takes children from the clcsock
+ * @stopped: @work has ended although children may be queued: for want of room, or after an error
  * @end_work: ends listening after another part of the kernel closed the clcsock
  * @end_gap: jiffies until @end_work tries again; private to it
  * @clcsock_wait: entry on the clcsock's own wait queue
- * @lock: protects the lists, the counters and @smc; leaf, BH off
+ * @lock: protects the lists, the counters, @stopped and @smc; leaf, BH off
  * @pending: children in their handshake, the oldest first
  * @ready: children for accept()
  * @npending: length of @pending
@@ -79,10 +80,11 @@ struct smc_listener {
 	refcount_t ref;
 	struct smc_sock *smc;
 	struct delayed_work work;
+	bool stopped;
 	struct delayed_work end_work;
 	unsigned long end_gap;
 	wait_queue_entry_t clcsock_wait;
-	spinlock_t lock; /* lists, counters, smc */
+	spinlock_t lock; /* lists, counters, stopped, smc */
 	struct list_head pending;
 	struct list_head ready;
 	unsigned int npending;
@@ -241,10 +243,17 @@ static void accept_child_drop(struct smc_sock *child)
  * True if the listener takes another child. As in TCP's own queue, one more than the backlog may be
  * ready. The gate keeps the number of handshakes far below the second limit.
  */
-static bool listener_has_room(const struct smc_listener *l)
+static bool listener_has_room(struct smc_listener *l)
 {
-	return READ_ONCE(l->nready) <= READ_ONCE(l->backlog) &&
-	       READ_ONCE(l->npending) < 2 * PENDING_MAX;
+	bool room;
+
+	spin_lock_bh(&l->lock);
+	room = l->nready <= READ_ONCE(l->backlog) && l->npending < 2 * PENDING_MAX;
+	/* under the lock: whoever makes room after this sees it */
+	if (!room)
+		l->stopped = true;
+	spin_unlock_bh(&l->lock);
+	return room;
 }
 
 /* Queue the accept work now, also if it waits for its retry. Any context. */
@@ -254,12 +263,23 @@ static void listener_queue_work(struct smc_listener *l)
 		mod_delayed_work(accept_wq, &l->work, 0);
 }
 
+/* The work has to look for children although the clcsock may not wake it. Any context. */
 static void listener_kick(struct smc_listener *l)
 {
 	spin_lock_bh(&l->lock);
 	if (l->smc)
 		listener_queue_work(l);
 	spin_unlock_bh(&l->lock);
+}
+
+/* There may be room for another child now: continue if the work has ended before its time. */
+static void listener_continue_locked(struct smc_listener *l)
+{
+	lockdep_assert_held(&l->lock);
+	if (!l->smc || !l->stopped)
+		return;
+	l->stopped = false;
+	listener_queue_work(l);
 }
 
 /* Move a child to the ready list and wake the application; false: listening has ended. */
@@ -312,8 +332,9 @@ static void accept_child_finish(struct smc_sock *child, const struct smc_hs_resu
 		spin_unlock_bh(&l->lock);
 		accept_child_drop(child);
 	}
-	/* there may be room for another child now */
-	listener_kick(l);
+	spin_lock_bh(&l->lock);
+	listener_continue_locked(l);
+	spin_unlock_bh(&l->lock);
 	listener_put(l);
 }
 
@@ -408,6 +429,9 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 	u32 refused;
 	int rc;
 
+	/* a child that comes after this wakes the work again */
+	if (!smc_clcsock_has_child(&smc->clcsock))
+		return -EAGAIN;
 	child = accept_child_alloc(smc, 0);
 	if (!child)
 		return -ENOMEM;
@@ -449,6 +473,7 @@ static void listener_work(struct work_struct *work)
 	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, work);
 	const struct cred *old = override_creds(l->cred);
 	struct smc_sock *smc = READ_ONCE(l->smc);
+	bool alone = false;
 	int rc = 0;
 
 	if (smc && listener_clcsock_ended(l, smc))
@@ -459,7 +484,14 @@ static void listener_work(struct work_struct *work)
 		cond_resched();
 	}
 	revert_creds(old);
-	if (rc == -ENOMEM)
+	if (rc && rc != -EAGAIN) {
+		spin_lock_bh(&l->lock);
+		l->stopped = true;
+		/* the next child that ends or is accepted continues, if there is one */
+		alone = list_empty(&l->pending) && list_empty(&l->ready);
+		spin_unlock_bh(&l->lock);
+	}
+	if (rc == -ENOMEM || (alone && rc != -EBUSY))
 		queue_delayed_work(accept_wq, &l->work, ACCEPT_AGAIN);
 }
 
@@ -621,6 +653,7 @@ static struct smc_sock *listener_pop_ready(struct smc_listener *l)
 	if (child) {
 		list_del_init(&child->entry);
 		l->nready--;
+		listener_continue_locked(l);
 	}
 	spin_unlock_bh(&l->lock);
 	return child;
@@ -665,7 +698,7 @@ void smc_accept_stop(struct smc_sock *smc)
 	l->smc = NULL;
 	spin_unlock_bh(&l->lock);
 	smc_clcsock_forbid_work(&smc->clcsock);
-	/* not queued again: listener_kick() checks l->smc, and the wait entry is removed */
+	/* not queued again: who does checks l->smc, and the wait entry is removed */
 	cancel_delayed_work_sync(&l->work);
 	/* after the work, which compares a child with the option that the listener sent */
 	smc_clcsock_withdraw_option(&smc->clcsock);
@@ -860,11 +893,8 @@ int smc_accept_dequeue(struct smc_sock *smc, struct socket *newsock, int flags)
 			break;
 		l = smc->listener;
 		child = listener_pop_ready(l);
-		if (child) {
-			/* there may be room for another child now */
-			listener_kick(l);
+		if (child)
 			break;
-		}
 		err = -EAGAIN;
 		if (!timeo)
 			break;

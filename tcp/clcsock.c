@@ -13,6 +13,7 @@
 #include <linux/module.h>
 #include <linux/tcp.h>
 #include <linux/wait_bit.h>
+#include <net/inet_connection_sock.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -569,6 +570,19 @@ static void clcsock_charge_child(struct sock *sk, const struct sock *parent)
 	local_bh_enable();
 	release_sock(sk);
 #endif
+}
+
+/**
+ * smc_clcsock_has_child() - check whether a listening clcsock has a child to accept
+ * @c: listening clcsock, or one that has ended: then there is none
+ *
+ * Any context, lockless.
+ *
+ * Return: true if so.
+ */
+bool smc_clcsock_has_child(const struct smc_clcsock *c)
+{
+	return !reqsk_queue_empty(&inet_csk(c->sock->sk)->icsk_accept_queue);
 }
 
 /**

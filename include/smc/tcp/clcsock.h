@@ -89,6 +89,7 @@ int smc_clcsock_init(void);
 void smc_clcsock_init_users(struct smc_clcsock *c);
 int smc_clcsock_create(struct smc_clcsock *c, struct net *net, int family, int kern);
 int smc_clcsock_create_child(struct smc_clcsock *child, const struct smc_clcsock *listener);
+bool smc_clcsock_has_child(const struct smc_clcsock *c);
 int smc_clcsock_accept(struct smc_clcsock *c, struct smc_clcsock *child);
 void smc_clcsock_release(struct smc_clcsock *c, bool reset);
 void smc_clcsock_hand_over(struct smc_clcsock *from, struct smc_clcsock *to);
