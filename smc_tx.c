@@ -130,6 +130,15 @@ static u32 tx_post_max(const struct smc_conn *conn)
 	return max_t(u32, conn->tx.ring.size / 2, SMC_ELEM_SIZE_MIN);
 }
 
+/*
+ * The writer may write up to @len bytes into the ring, also if it takes fewer in the end. They are
+ * zeroed before another connection gets the ring.
+ */
+static void tx_note_reach(struct smc_conn *conn, u32 len)
+{
+	conn->tx.reach = max(conn->tx.reach, conn->tx.ring.prepared + len);
+}
+
 /* Account for @len new bytes of the stream and post what may go; conn->lock held. */
 static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool urgent)
 {
@@ -174,6 +183,8 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 		take = smc_urgent_tx_copy_len(len, min_t(u32, take,
 							 smc_ring_tx_free_bytes(&conn->tx.ring)));
 	n = smc_ring_tx_get_spans(&conn->tx.ring, take, span);
+	if (n)
+		tx_note_reach(conn, min_t(u32, take, smc_ring_tx_free_bytes(&conn->tx.ring)));
 	spin_unlock_bh(&conn->lock);
 	if (!n)
 		return -EAGAIN;
@@ -225,6 +236,8 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 		return -EPIPE;
 	}
 	room = min(smc_ring_tx_free_bytes(&conn->tx.ring), tx_copy_max(conn));
+	/* pages that the device cannot map are copied there */
+	tx_note_reach(conn, room);
 	spin_unlock_bh(&conn->lock);
 	if (room < min_t(size_t, len, TX_PAGES_MIN))
 		return -EAGAIN;

@@ -208,11 +208,29 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 	return rc;
 }
 
+/*
+ * Return how much of the RMBE the next owner must not see. After the peer's C all that it wrote was
+ * announced. A hostile peer may have written elsewhere, too. It cannot read that back, and an
+ * application would get it only if this peer announced it, which could as well write it then. A
+ * connection that was aborted may have bytes that an honest peer did not announce, before C or A.
+ */
+static u32 conn_rmbe_used(const struct smc_conn *conn)
+{
+	const struct smc_conn_rx *rx = &conn->rx;
+	u8 own = conn->tx.state | conn->tx.state_due;
+
+	if (!(rx->peer_state & SMC_CDC_S_CLOSED) || conn->tx.stopped ||
+	    (rx->peer_state | own) & SMC_CDC_S_ABORT)
+		return rx->elem.size;
+	return min_t(u64, rx->ring.produced, rx->elem.size);
+}
+
 /**
  * smc_conn_give_buffers() - Give send ring and RMBE back to the pool
  * @conn: connection without references; may have none, one or both
  *
- * An RMBE whose close the peer did not confirm goes to quarantine.
+ * They are zeroed as far as they were used: short connections use little of them. An RMBE whose
+ * close the peer did not confirm goes to quarantine.
  *
  * Context: Process.
  */
@@ -220,10 +238,13 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 {
 	struct smc_pool *pool = &conn->lgr->pool;
 
-	if (conn->tx.elem.region)
+	if (conn->tx.elem.region) {
+		conn->tx.elem.used = min_t(u64, conn->tx.reach, conn->tx.elem.size);
 		smc_elem_free(pool, &conn->tx.elem, false);
+	}
 	smc_elem_free(pool, &conn->tx.growth.elem, false);
 	if (conn->rx.elem.region) {
+		conn->rx.elem.used = conn_rmbe_used(conn);
 		if (conn->quarantine)
 			smc_stats_inc(conn->net, SMC_STAT_ELEM_QUARANTINE);
 		smc_elem_give_back(pool, &conn->rx.elem, conn->quarantine);
@@ -299,6 +320,8 @@ static void conn_growth_work_fn(struct work_struct *work)
 	spin_lock_bh(&conn->lock);
 	if (!rc) {
 		growth->elem = elem;
+		/* nothing to zero until the writer copies into it */
+		growth->elem.used = 0;
 		conn_growth_enter(growth, SMC_GROWTH_READY);
 		smc_conn_timer_ring_offered(conn);
 	} else if (rc == -EBUSY || conn->link != supply.link) {
@@ -436,8 +459,10 @@ bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 		conn_growth_begin(conn, memcg);
 	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn) &&
 		conn_bigger_is_mapped(conn);
-	if (ready)
+	if (ready) {
 		conn_growth_enter(growth, SMC_GROWTH_COPYING);
+		growth->elem.used = growth->elem.size;
+	}
 	pos = conn->tx.ring.completed;
 	end = conn->tx.ring.prepared;
 	spin_unlock_bh(&conn->lock);

@@ -10,9 +10,9 @@
  * (smc_pool_take_idle()) -> freed or published again. An RMB whose rkeys the peer has not forgotten
  * is withdrawn in between (smc_region_withdraw(), smc_pool_take_withdrawn()).
  *
- * States of an element: free -> taken -> zeroed and free again. If the peer may still write into
- * it, it stays in quarantine until the region is freed. If a reader of the stream still holds
- * pages of it, it stays unavailable until they are back.
+ * States of an element: free -> taken -> zeroed as far as it was used, and free again. If the peer
+ * may still write into it, it stays in quarantine until the region is freed. If a reader of the
+ * stream still holds pages of it, it stays unavailable until they are back.
  */
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -348,7 +348,7 @@ static void region_destroy(struct smc_region *region)
 	WRITE_ONCE(pool->lent, pool->lent - (size_t)bitmap_weight(region->lent, region->nelem) *
 				 region->elem_size);
 	spin_unlock_bh(&pool->lock);
-	/* Free elements are zero. Zero the others, too, before the pages leave. */
+	/* Free elements hold nothing of ours. Zero the others, too, before the pages leave. */
 	for_each_set_bit(i, region->used, region->nelem)
 		elem_wipe(region, i);
 	region_mem_free(region->vaddr, (size_t)region->nelem * region->elem_size);
@@ -461,7 +461,8 @@ struct smc_region *smc_pool_take_withdrawn(struct smc_pool *pool, enum smc_regio
  * @pool: pool
  * @kind: RMB or send region
  * @size: element size, exactly
- * @out: result; all bytes are zero. To be returned with smc_elem_give_back() (RMBEs) or
+ * @out: result; all bytes are zero, but for those that the peer has written into an RMBE and never
+ *	announced, see smc_conn_give_buffers(). To be returned with smc_elem_give_back() (RMBEs) or
  *	smc_elem_free().
  *
  * Any context but hard interrupt.
@@ -486,6 +487,7 @@ int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, st
 		out->region = region;
 		out->index = i + 1;
 		out->size = size;
+		out->used = size;
 		out->addr = region->vaddr + (size_t)i * size;
 		rc = 0;
 		break;
@@ -569,7 +571,8 @@ void smc_pool_grow_extra_end(struct smc_pool *pool)
  * @quarantine: the peer did not confirm the close and may still write into the element: do not
  *	zero it, and keep it out of use until its region is freed
  *
- * RFC 7609 section 4.4.1. Process context: zeroing may take a while.
+ * RFC 7609 section 4.4.1. Zeroes what was used of the element (&smc_elem.used). Process context:
+ * that may take a while.
  */
 void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine)
 {
@@ -585,9 +588,9 @@ void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 		elem_count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_QUARANTINE);
 		spin_unlock_bh(&pool->lock);
 	} else {
-		memset(elem->addr, 0, elem->size);
+		memset(elem->addr, 0, elem->used);
 		for (slot = 0; slot < SMC_REGION_LINKS; slot++)
-			smc_elem_sync_for_device(elem, slot, 0, elem->size);
+			smc_elem_sync_for_device(elem, slot, 0, elem->used);
 		spin_lock_bh(&pool->lock);
 		__clear_bit(elem->index - 1, region->used);
 		elem_count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_POOLED);
@@ -626,6 +629,7 @@ static bool region_reap_lent(struct smc_region *region)
 		elem.region = region;
 		elem.index = i + 1;
 		elem.size = region->elem_size;
+		elem.used = elem.size;
 		elem.addr = region->vaddr + (size_t)i * elem.size;
 		if (elem_is_lent(&elem))
 			continue;

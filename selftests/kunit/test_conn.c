@@ -6,10 +6,12 @@
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/uio.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
+#include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
@@ -1245,6 +1247,91 @@ static void conn_proof_quarantine(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/* Give back the buffers of a new connection, full of bytes, and count how many are zero then. */
+static void conn_give_full(struct kunit *test, struct smc_conn *conn, u32 *ring, u32 *rmbe)
+{
+	u8 *tx = conn->tx.elem.addr, *rx = conn->rx.elem.addr;
+
+	memset(tx, 0x66, ENV_RING);
+	memset(rx, 0x77, ENV_RING);
+	smc_conn_give_buffers(conn);
+	KUNIT_EXPECT_NULL(test, conn->tx.elem.region);
+	KUNIT_EXPECT_NULL(test, conn->rx.elem.region);
+	for (*ring = 0; *ring < ENV_RING && !tx[*ring]; (*ring)++)
+		;
+	for (*rmbe = 0; *rmbe < ENV_RING && !rx[*rmbe]; (*rmbe)++)
+		;
+	/* nothing behind is zeroed, and for the other cases all is zero again */
+	KUNIT_EXPECT_FALSE(test, memchr_inv(tx + *ring, 0x66, ENV_RING - *ring));
+	KUNIT_EXPECT_FALSE(test, memchr_inv(rx + *rmbe, 0x77, ENV_RING - *rmbe));
+	memset(tx, 0, ENV_RING);
+	memset(rx, 0, ENV_RING);
+	smc_conn_discard(conn, false);
+}
+
+/* The ring is zeroed as far as the writer went, the RMBE as far as an orderly peer announced it. */
+static void conn_zeroes_used(struct kunit *test)
+{
+	static const struct {
+		u64 reach, produced;
+		u8 peer_state, state, due;
+		bool stopped;
+		u32 ring, rmbe;
+	} rows[] = {
+		{ 100, 200, SMC_CDC_S_CLOSED, SMC_CDC_S_CLOSED, 0, false, 100, 200 },
+		{ 0, 0, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED, SMC_CDC_S_CLOSED, 0, false, 0, 0 },
+		/* around the ring */
+		{ ENV_RING + 5, 2 * ENV_RING, SMC_CDC_S_CLOSED, SMC_CDC_S_CLOSED, 0, false,
+		  ENV_RING, ENV_RING },
+		/* the peer may have written what it did not announce */
+		{ 100, 200, SMC_CDC_S_DONE, SMC_CDC_S_CLOSED, 0, false, 100, ENV_RING },
+		{ 100, 200, SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT, 0, 0, false, 100, ENV_RING },
+		/* its last cursors were not taken over */
+		{ 100, 200, SMC_CDC_S_CLOSED, SMC_CDC_S_ABORT, 0, false, 100, ENV_RING },
+		{ 100, 200, SMC_CDC_S_CLOSED, 0, SMC_CDC_S_ABORT, false, 100, ENV_RING },
+		{ 100, 200, SMC_CDC_S_CLOSED, SMC_CDC_S_CLOSED, 0, true, 100, ENV_RING },
+	};
+	struct smc_conn *conn;
+	struct conn_env e;
+	u32 i, ring, rmbe;
+
+	conn_env_begin(test, &e);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		conn = conn_env_create_conn(test, &e);
+		conn->tx.reach = rows[i].reach;
+		conn->rx.ring.produced = rows[i].produced;
+		conn->rx.peer_state = rows[i].peer_state;
+		conn->tx.state = rows[i].state;
+		conn->tx.state_due = rows[i].due;
+		conn->tx.stopped = rows[i].stopped;
+		conn_give_full(test, conn, &ring, &rmbe);
+		KUNIT_EXPECT_EQ_MSG(test, ring, rows[i].ring, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, rmbe, rows[i].rmbe, "row %u", i);
+	}
+	conn_env_end(&e);
+}
+
+/* What a writer may have touched counts, also if it took fewer bytes in the end. */
+static void conn_notes_reach(struct kunit *test)
+{
+	struct conn_env e;
+	struct iov_iter from;
+	struct kvec vec;
+	u8 bytes[100];
+
+	memset(bytes, 0x33, sizeof(bytes));
+	vec = (struct kvec){ .iov_base = bytes, .iov_len = sizeof(bytes) };
+	conn_env_begin(test, &e);
+	iov_iter_kvec(&from, ITER_SOURCE, &vec, 1, 40);
+	/* 40 of the 100 bytes are there */
+	KUNIT_EXPECT_EQ(test, smc_tx_write(e.conn, &from, 100, false, false), 40);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.reach, 100);
+	iov_iter_kvec(&from, ITER_SOURCE, &vec, 1, 20);
+	KUNIT_EXPECT_EQ(test, smc_tx_write(e.conn, &from, 20, false, false), 20);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.reach, 100);
+	conn_env_end(&e);
+}
+
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_SLOW(conn_peer_silent),
 	KUNIT_CASE_SLOW(conn_peer_silent_between),
@@ -1271,6 +1358,8 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_imm_received),
 	KUNIT_CASE(conn_imm_first),
 	KUNIT_CASE(conn_imm_index),
+	KUNIT_CASE(conn_zeroes_used),
+	KUNIT_CASE(conn_notes_reach),
 	KUNIT_CASE(conn_reserve_lasts),
 	KUNIT_CASE_SLOW(conn_balance),
 	KUNIT_CASE_SLOW(conn_balance_delay),

@@ -123,6 +123,7 @@ struct smc_conn_growth {
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
  * @ring: cursors; valid once @peer_size is set, before that only @ring.size
+ * @reach: stream position up to which a writer may have written into @elem; never goes back
  * @claim: the peer's RMBE and token; valid once @peer_size is set, @claim.rtoken always
  * @peer_size: bytes of the peer's RMBE, 0: not known yet
  * @seq: sequence number of the last CDC built
@@ -150,6 +151,7 @@ struct smc_conn_growth {
 struct smc_conn_tx {
 	struct smc_elem elem;
 	struct smc_ring_tx ring;
+	u64 reach;
 	struct smc_claim claim;
 	u32 peer_size;
 	u16 seq;

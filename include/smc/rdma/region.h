@@ -92,12 +92,14 @@ struct smc_region {
  * @region: its region; NULL: no element
  * @index: position + 1 (for RMBEs: the index on the wire)
  * @size: bytes
+ * @used: bytes at its start that may not be zero when it is freed: all, or what its owner knows
  * @addr: CPU address
  */
 struct smc_elem {
 	struct smc_region *region;
 	u32 index;
 	u32 size;
+	u32 used;
 	void *addr;
 };
 
