@@ -284,8 +284,9 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	if (!smc_zerocopy_is_empty(conn))
 		smc_zerocopy_settle_locked(conn);
 	smc_tx_push_locked(conn, false);
-	if (conn->shut_pending || smc_conn_is_shut(conn) || conn->releasing || conn->tcp_end ||
-	    smc_conn_growth_over_locked(conn))
+	if (conn->shut_pending || smc_conn_is_shut(conn) || conn->releasing || conn->tcp_end)
+		bits |= conn->completed(conn);
+	if (smc_conn_growth_over_locked(conn))
 		smc_conn_queue_work(conn);
 	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);

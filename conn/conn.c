@@ -9,8 +9,8 @@
  *  - each request whose completion is of interest holds a reference; the queue pair completes or
  *    flushes every request;
  *  - the work that takes a bigger send ring holds a reference, and so does the writer;
- *  - the delayed work calls conn_unregister() itself, and is not queued again once @unregistered
- *    is set and the last reference is gone; free_work cancels it.
+ *  - the delayed work is not queued again once @unregistered is set and the last reference is gone;
+ *    free_work cancels it.
  */
 #include <linux/slab.h>
 #include <smc/base/fault.h>
@@ -65,7 +65,7 @@ static void conn_free_work_fn(struct work_struct *work)
 		wake_up(&conns_gone);
 }
 
-/* Remove from the token table and drop the table's reference; once. */
+/* Remove from the token table and drop the table's reference; once. With or without conn->lock. */
 static void conn_unregister(struct smc_conn *conn)
 {
 	smc_lgr_del_conn(conn->lgr, conn->token,
@@ -73,16 +73,18 @@ static void conn_unregister(struct smc_conn *conn)
 	smc_conn_put(conn);
 }
 
-/*
- * Return whether the connection may be removed: its last message is acknowledged, or its time is
- * over. A lost message has to be repeated, because the peer waits for it.
- */
-static bool conn_may_unregister(struct smc_conn *conn)
+/* smc_conn.completed: what a closing connection can do after a completion, without its work. */
+static unsigned int conn_advance_end(struct smc_conn *conn)
 {
-	const struct smc_conn_tx *tx = &conn->tx;
+	unsigned int bits = 0;
 
-	return tx->stopped || (!tx->state_due && !tx->state_unacked) ||
-	       smc_conn_timer_last_msg_expired(conn);
+	lockdep_assert_held(&conn->lock);
+	if (conn->shut_pending || smc_conn_is_shut(conn))
+		bits |= smc_conn_advance_close_locked(conn);
+	if ((conn->releasing || conn->tcp_end) && !conn->tx.state_due && !conn->tx.state_unacked &&
+	    smc_conn_try_leave_locked(conn, &bits))
+		conn_unregister(conn);
+	return bits;
 }
 
 /* Deferred progress: all timers (timers.c), closing, updates; queued for any of them. */
@@ -92,7 +94,7 @@ static void conn_work_fn(struct work_struct *work)
 	struct smc_conn_notification note;
 	struct smc_elem unused = {};
 	unsigned int bits = 0;
-	bool gone = false;
+	bool gone;
 
 	spin_lock_bh(&conn->lock);
 	if (smc_conn_timer_state_expired(conn)) {
@@ -109,12 +111,7 @@ static void conn_work_fn(struct work_struct *work)
 	    smc_ring_rx_update_due(&conn->rx.ring) != SMC_CURSOR_UPDATE_NONE)
 		conn->tx.cons_due = true;
 	smc_tx_push_locked(conn, false);
-	/* an A that had waited for a slot is posted now */
-	if (conn->state == SMC_CONN_PROCESSABORT && !conn->tx.state_due)
-		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT_SENT);
-	gone = conn->releasing && !conn->unregistered && conn_may_unregister(conn);
-	conn->unregistered |= gone;
-	bits |= smc_conn_end_clcsock_locked(conn);
+	gone = smc_conn_try_leave_locked(conn, &bits);
 	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
@@ -157,6 +154,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	smc_conn_init_growth(conn);
 	smc_tcpinfo_init(conn);
 	conn->wq = smc_conn_wq;
+	conn->completed = conn_advance_end;
 	INIT_DELAYED_WORK(&conn->work, conn_work_fn);
 	INIT_WORK(&conn->free_work, conn_free_work_fn);
 	atomic_inc(&conns_alive);

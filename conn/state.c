@@ -159,6 +159,18 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 }
 
 /*
+ * Return whether the connection may be removed: its last message is acknowledged, or its time is
+ * over. A lost message has to be repeated, because the peer waits for it.
+ */
+static bool conn_may_leave(struct smc_conn *conn)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+
+	return tx->stopped || (!tx->state_due && !tx->state_unacked) ||
+	       smc_conn_timer_last_msg_expired(conn);
+}
+
+/*
  * Return whether it is time for the clcsock to end. FIN: both ends have closed (RFC 7609 4.8.1),
  * and the peer's RNIC has our C. RST: the peer's RNIC has our A, behind the bytes that were written
  * before, or it will not get it soon, or there is none to send.
@@ -181,7 +193,7 @@ static bool conn_may_end_clcsock(struct smc_conn *conn)
  *
  * The clcsock of an open socket belongs to the socket, which is only notified.
  *
- * Context: Process; caller holds conn->lock.
+ * Context: Softirq or process; caller holds conn->lock.
  * Return: SMC_CONN_* bits for the owner.
  */
 unsigned int smc_conn_end_clcsock_locked(struct smc_conn *conn)
@@ -199,6 +211,28 @@ unsigned int smc_conn_end_clcsock_locked(struct smc_conn *conn)
 	smc_orphan_end(conn->orphan, conn->tcp_end ?: SMC_TCP_END_FIN_SECOND);
 	conn->orphan = NULL;
 	return 0;
+}
+
+/**
+ * smc_conn_try_leave_locked() - End connection and clcsock if their last message has arrived
+ * @conn: connection; what could be sent was sent
+ * @bits: SMC_CONN_* bits for the owner are added
+ *
+ * Context: Softirq or process; caller holds conn->lock.
+ * Return: true, once, if the caller has to remove the connection from the token table.
+ */
+bool smc_conn_try_leave_locked(struct smc_conn *conn, unsigned int *bits)
+{
+	bool gone;
+
+	lockdep_assert_held(&conn->lock);
+	/* an A that had waited for a slot is posted now */
+	if (conn->state == SMC_CONN_PROCESSABORT && !conn->tx.state_due)
+		*bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT_SENT);
+	gone = conn->releasing && !conn->unregistered && conn_may_leave(conn);
+	conn->unregistered |= gone;
+	*bits |= smc_conn_end_clcsock_locked(conn);
+	return gone;
 }
 
 /**

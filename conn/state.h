@@ -8,6 +8,7 @@
 
 unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event event);
 unsigned int smc_conn_end_clcsock_locked(struct smc_conn *conn);
+bool smc_conn_try_leave_locked(struct smc_conn *conn, unsigned int *bits);
 unsigned int smc_conn_advance_close_locked(struct smc_conn *conn);
 unsigned int smc_conn_apply_peer_state_locked(struct smc_conn *conn);
 unsigned int smc_conn_abort_gap_locked(struct smc_conn *conn);

@@ -174,7 +174,11 @@ bool smc_conn_timer_linger_expired(struct smc_conn *conn)
 void smc_conn_timer_closed(struct smc_conn *conn)
 {
 	conn->deadline = jiffies + LAST_MSG_TIME;
-	conn_queue_work_in(conn, 0);
+	/* the completion of the last message ends the connection */
+	if (conn->tx.state_unacked && !conn->tx.state_due && !conn->tx.stopped)
+		conn_queue_work_within(conn, LAST_MSG_TIME);
+	else
+		conn_queue_work_in(conn, 0);
 }
 
 /**
@@ -191,7 +195,7 @@ bool smc_conn_timer_last_msg_expired(struct smc_conn *conn)
 
 	if (time_after_eq(jiffies, end))
 		return true;
-	conn_queue_work_in(conn, end - jiffies);
+	conn_queue_work_within(conn, end - jiffies);
 	return false;
 }
 

@@ -258,6 +258,8 @@ struct smc_conn_rx {
  * @keepalive_pending: a keepalive probe is not answered yet
  * @events: table of the owner, NULL when detached
  * @owner: passed to @events
+ * @completed: called after a completion while the connection closes or ends; under @lock; returns
+ *	SMC_CONN_* bits for the owner
  * @wq: queue of @work and @free_work
  * @shut: directions that the application has shut down: SEND_SHUTDOWN, RCV_SHUTDOWN
  * @shut_pending: local shutdown waits until all bytes are sent
@@ -295,6 +297,7 @@ struct smc_conn {
 	bool keepalive_pending;
 	const struct smc_conn_events *events;
 	struct smc_sock *owner;
+	unsigned int (*completed)(struct smc_conn *conn);
 	struct workqueue_struct *wq;
 	u8 shut;
 	bool shut_pending;
