@@ -85,8 +85,9 @@ u8 smc_elem_encode_size(u32 size)
 
 /*
  * Number of elements of the next region: the first regions are small, later ones double what the
- * group has, up to one element for each connection of a full group. @extra: only few connections
- * will want an element.
+ * group has, up to one element for each connection of a full group. Memory is cleared and mapped
+ * while a connection waits for it, and most groups have few connections; but for another RMB a
+ * connection waits for the peer, too. @extra: only few connections will want an element.
  */
 static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
 			     bool extra)
@@ -100,7 +101,9 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 			have += region->nelem;
 	if (extra)
 		return clamp_t(u32, have, 2, 32);
-	if (!have)
+	if (!have && kind == SMC_REGION_SND)
+		return 2;
+	if (have < 8)
 		return 8;
 	if (have < 64)
 		return 32;

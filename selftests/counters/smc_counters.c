@@ -20,7 +20,11 @@
 #define PORT		4490
 #define COUNTERS	128
 #define ELEM		65536		/* a ring of the default size */
-#define REGION		(8 * ELEM)	/* the first one of a group, and the second: */
+/* the first region of send rings, and the first two */
+#define SND_REGION	(2 * ELEM)
+#define SND_REGIONS	(10 * ELEM)
+/* the first RMB of a group, and the second: */
+#define REGION		(8 * ELEM)
 #define SECOND_REGION	(32 * ELEM)
 #define REGIONS		(REGION + SECOND_REGION)
 #define DELAY_MS	100
@@ -526,21 +530,21 @@ static void memory(void)
 	counters_read(&from);
 	p[0] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
-		check_mem("with one", i, REGION, ELEM, REGION - ELEM, 0);
+		check_mem("with one", i, SND_REGION, ELEM, REGION - ELEM, 0);
 	for (int i = 1; i < 8; i++)
 		p[i] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
-		check_mem("with eight", i, REGION, REGION, 0, 0);
+		check_mem("with eight", i, SND_REGIONS, REGION, 0, 0);
 	p[8] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
-		check_mem("with nine", i, REGIONS, REGION + ELEM,
+		check_mem("with nine", i, SND_REGIONS, REGION + ELEM,
 			  SECOND_REGION - ELEM, 0);
 	for (int i = 0; i < 9; i++)
 		for (int j = 0; j < ENDS_NR; j++)
 			close(p[i].fd[j]);
 	tl_sleep_ms(2000);
 	for (int i = 0; i < ENDS_NR; i++)
-		check_mem("after them", i, REGIONS, 0, REGIONS, 0);
+		check_mem("after them", i, SND_REGIONS, 0, REGIONS, 0);
 	CHECK_MOVED(&from, { "clnt_smc", { 0, 9 } }, { "srv_smc", { 9, 0 } },
 		    { "first_contact", BOTH(1) }, { "link_reject", BOTH(1) },
 		    { "clnt_hs_usecs", { 0, ANY } },
@@ -555,7 +559,7 @@ static void memory(void)
 	tl_sleep_ms(700 * 1000);
 	for (int i = 0; i < ENDS_NR; i++) {
 		check_mem("without a group", i, 0, 0, 0, 0);
-		check_peak(i, REGIONS, REGION + ELEM, REGIONS, 0);
+		check_peak(i, SND_REGIONS, REGION + ELEM, REGIONS, 0);
 		ends_check(ends_stat(i, "rmb_freed") == REGIONS, "all of it was freed");
 	}
 }
@@ -569,11 +573,11 @@ static void quarantine(void)
 	ends_put("/sys/module/smc/parameters", "fault", "LOSE_CDC:1+");
 	close(p.fd[ENDS_CLIENT]);
 	tl_sleep_ms(30000);
-	check_mem("while it waits", ENDS_CLIENT, REGION, ELEM, REGION - ELEM, 0);
+	check_mem("while it waits", ENDS_CLIENT, SND_REGION, ELEM, REGION - ELEM, 0);
 	tl_sleep_ms(40000);
 	ends_put("/sys/module/smc/parameters", "fault", "none");
-	check_mem("afterwards", ENDS_CLIENT, REGION, 0, REGION - ELEM, ELEM);
-	check_peak(ENDS_CLIENT, REGION, ELEM, REGION, ELEM);
+	check_mem("afterwards", ENDS_CLIENT, SND_REGION, 0, REGION - ELEM, ELEM);
+	check_peak(ENDS_CLIENT, SND_REGION, ELEM, REGION, ELEM);
 	ends_check(ends_stat(ENDS_CLIENT, "elem_quarantine") == 1, "the counter elem_quarantine");
 	close(p.fd[ENDS_SERVER]);
 }

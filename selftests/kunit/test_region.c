@@ -191,7 +191,7 @@ static void region_growth(struct kunit *test)
 		enum smc_region_kind kind;
 		u32 size, nelem;
 	} rows[] = {
-		{ SMC_REGION_RMB, SZ_16K, 8 }, { SMC_REGION_SND, SZ_16K, 8 },
+		{ SMC_REGION_RMB, SZ_16K, 8 }, { SMC_REGION_SND, SZ_16K, 2 },
 		{ SMC_REGION_RMB, SZ_32K, 8 }, { SMC_REGION_RMB, SZ_16K, 32 },
 		{ SMC_REGION_RMB, SZ_16K, 32 }, { SMC_REGION_RMB, SZ_16K, 72 },
 		/* up to one element for each connection of a full group, then few at a time */
@@ -218,7 +218,7 @@ static void region_growth(struct kunit *test)
 /* Rings that connections can do without come in small regions; first rings do not. */
 static void region_growth_extra(struct kunit *test)
 {
-	static const u32 extra[] = { 2, 2, 4, 8, 16, 32 };
+	static const u32 extra[] = { 2, 2, 4, 8, 16, 32 }, first[] = { 2, 8, 32 };
 	struct region_test *t = test->priv;
 	struct smc_region *region;
 	int i;
@@ -228,9 +228,11 @@ static void region_growth_extra(struct kunit *test)
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		KUNIT_EXPECT_EQ(test, region->nelem, extra[i]);
 	}
-	region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_128K, 4 * PAGES);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
-	KUNIT_EXPECT_EQ(test, region->nelem, 8);
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_128K, 16 * PAGES);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, first[i]);
+	}
 }
 
 /* The index of an RMBE has 8 bits on the wire. */
@@ -478,6 +480,27 @@ static void region_free_cleans(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, region_is_zero(page_address(pages[i]), PAGE_SIZE));
 		put_page(pages[i]);
 	}
+}
+
+/* Only what was used of an element is zeroed; an owner that says nothing has used all of it. */
+static void region_zeroes_used(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_elem elem;
+
+	region_add(test, SMC_REGION_SND, SZ_16K, true);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
+	KUNIT_EXPECT_EQ(test, elem.used, SZ_16K);
+	memset(elem.addr, 0x55, SZ_16K);
+	elem.used = 100;
+	smc_elem_free(&t->pool, &elem, false);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
+	KUNIT_EXPECT_TRUE(test, region_is_zero(elem.addr, 100));
+	KUNIT_EXPECT_FALSE(test, memchr_inv(elem.addr + 100, 0x55, SZ_16K - 100));
+	smc_elem_free(&t->pool, &elem, false);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
+	KUNIT_EXPECT_TRUE(test, region_is_zero(elem.addr, SZ_16K));
+	smc_elem_free(&t->pool, &elem, false);
 }
 
 /* net.smc.smcr_buf_type applies to pools created afterwards; all types work. */
@@ -1035,6 +1058,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_give_twice),
 	KUNIT_CASE(region_quarantine),
 	KUNIT_CASE(region_free_cleans),
+	KUNIT_CASE(region_zeroes_used),
 	KUNIT_CASE(region_types),
 	KUNIT_CASE(region_lent),
 	KUNIT_CASE(region_two_regions),

@@ -73,7 +73,8 @@ LINK_QPS=2
 case_first()
 {
 	expect "MRs before" "$(resources mr)" -eq 0
-	serve_or_run connects:2
+	# the first region has two elements, and a connection that closes overlaps the next one
+	serve_or_run connects:2 burst:8
 	expect "first contacts" "$(stat_of first_contact)" -eq 1
 	expect "queue pairs" "$(resources qp)" -eq "$LINK_QPS"
 	expect "MRs" "$(resources mr)" -ge 1
