@@ -20,11 +20,19 @@
 #include <smc/base/settings.h>
 #include "internal.h"
 
-/* Sets of max_send_wr slots: one set waits for its completion, others can be filled. */
-#define BATCHES			4
+/*
+ * Sets of max_send_wr slots: one set waits for its completion, others can be filled. With three
+ * sets of the default length the send queue has less than 256 requests: software RNICs clear twice
+ * the memory for one more, in each first contact.
+ */
+#define SEND_BATCHES		3
+/* Sets of max_recv_wr receives with small buffers, for what the peer sends meanwhile. */
+#define RECV_BATCHES		4
 #define LLC_SLOTS		(4 + SMC_TAIL_PROBES)	/* including the big one */
-#define SLOTS_MIN		(LLC_SLOTS + 8)
+#define SLOTS_MIN		(LLC_SLOTS + 2 * SEND_BATCHES)	/* net.smc.smcr_max_send_wr is 2 */
 #define EXTRA_WRS		1	/* the drain marker */
+/* Send requests of @nslots slots and the drain marker; LLC messages have no WRITEs. */
+#define SEND_WRS(nslots)	(((nslots) - LLC_SLOTS) * SMC_WR_SLOT_WRS + LLC_SLOTS + EXTRA_WRS)
 /* As large in a send queue as the inline data that devices have room for. */
 #define GATHER_MAX		16
 
@@ -136,7 +144,7 @@ static int qp_create_ib_qp(struct smc_qp *qp)
 		init.qp_context = qp;
 		init.send_cq = qp->cq;
 		init.recv_cq = qp->cq;
-		init.cap.max_send_wr = qp->nslots * SMC_WR_SLOT_WRS + EXTRA_WRS;
+		init.cap.max_send_wr = SEND_WRS(qp->nslots);
 		init.cap.max_recv_wr = qp->nrecvs + 1;	/* the drain marker */
 		init.cap.max_send_sge = sges;
 		init.cap.max_recv_sge = min_t(u32, qp->dev->max_recv_sge, 2);
@@ -171,8 +179,8 @@ static int qp_create_ib_qp(struct smc_qp *qp)
 
 /*
  * Set the queue lengths: those of the namespace (net.smc.*), within the limits of the device.
- * Slots complete in batches, so there are several times as many; and likewise receives for what
- * the peer sends meanwhile, if their buffers are small.
+ * Slots complete in batches, so there are several times as many, and receives, if their buffers are
+ * small.
  */
 static int qp_set_depth(struct smc_qp *qp, const struct smc_settings *sn)
 {
@@ -182,10 +190,10 @@ static int qp_set_depth(struct smc_qp *qp, const struct smc_settings *sn)
 	u32 recvs = READ_ONCE(sn->max_recv_wr);
 
 	if (qp->dev->max_recv_sge >= 2)
-		recvs *= BATCHES;
+		recvs *= RECV_BATCHES;
 	/* A flush completes unsignaled requests, too: every request needs a place in the CQ. */
 	qp->nrecvs = min3(recvs, max_wr - 1, max_cqe / 4);
-	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * BATCHES + LLC_SLOTS,
+	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * SEND_BATCHES + LLC_SLOTS,
 			  (max_wr - EXTRA_WRS) / SMC_WR_SLOT_WRS,
 			  (max_cqe - EXTRA_WRS - qp->nrecvs - 1) / SMC_WR_SLOT_WRS);
 	return qp->nslots < SLOTS_MIN ? -EOPNOTSUPP : 0;
@@ -200,7 +208,7 @@ static int qp_create_verbs(struct smc_qp *qp, u8 port)
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);
 	qp->pd = pd;
-	rc = smc_cq_create(qp, qp->nslots * SMC_WR_SLOT_WRS + EXTRA_WRS + qp->nrecvs + 1);
+	rc = smc_cq_create(qp, SEND_WRS(qp->nslots) + qp->nrecvs + 1);
 	if (rc)
 		return rc;
 	rc = qp_create_ib_qp(qp);

@@ -31,8 +31,9 @@ static void wr_create(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* no receives before the peer is known */
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
-	/* room for the SEND and WRITEs of each slot, and the drain marker */
-	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr, WR_ENV_SLOTS * (1 + SMC_WR_WRITES_MAX) + 1);
+	/* room for the SEND and WRITEs of each CDC slot, the LLC slots, and the drain marker */
+	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr,
+			WR_ENV_CDC_SLOTS * (1 + SMC_WR_WRITES_MAX) + WR_ENV_LLC_SLOTS + 1);
 	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, WR_ENV_RECVS + 1);
 }
 
@@ -107,10 +108,10 @@ static void wr_create_depth(struct kunit *test)
 		u32 send, recv, max_cqe, nslots, nrecvs;
 		bool one_sge;
 	} cases[] = {
-		{ 2, 2, 65536, 8 + WR_ENV_LLC_SLOTS, 8 },
-		{ 2, 2, 65536, 8 + WR_ENV_LLC_SLOTS, 2, .one_sge = true },
-		{ 50, 70, 65536, 200 + WR_ENV_LLC_SLOTS, 280 },
-		{ 50, 70, 65536, 200 + WR_ENV_LLC_SLOTS, 70, .one_sge = true },
+		{ 2, 2, 65536, 6 + WR_ENV_LLC_SLOTS, 8 },
+		{ 2, 2, 65536, 6 + WR_ENV_LLC_SLOTS, 2, .one_sge = true },
+		{ 50, 70, 65536, 150 + WR_ENV_LLC_SLOTS, 280 },
+		{ 50, 70, 65536, 150 + WR_ENV_LLC_SLOTS, 70, .one_sge = true },
 		/* 4096 requests: five for each slot, and one of either kind for the drain */
 		{ 2048, 2048, 65536, 819, 4095 },
 		/* all of them complete in one CQ, a quarter of which is for receives */

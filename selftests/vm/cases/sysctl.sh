@@ -224,10 +224,10 @@ check_depth()
 
 case_depth()
 {
-	check_depth 16 48 71 192
-	check_depth 2 2 15 8
+	check_depth 16 48 55 192
+	check_depth 2 2 13 8
 	expect "times without a free slot" "$noslot" -gt 0
-	check_depth 300 200 1207 800
+	check_depth 300 200 907 800
 	set_value smcr_max_send_wr 16
 	set_value smcr_max_recv_wr 48
 }
