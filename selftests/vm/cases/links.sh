@@ -445,7 +445,7 @@ three_rmbs()
 }
 
 # down_and_up while each side has more RMBs than fit into one ADD LINK CONTINUATION: the first
-# region of a pool has 8 elements, the next one 32, later ones more.
+# region of a pool has 2 elements, the next ones 8 and 32, later ones more.
 many_rmbs_down_and_up()
 {
 	two_links
