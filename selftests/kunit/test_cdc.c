@@ -440,6 +440,14 @@ static void cdc_before_confirm(struct kunit *test)
 	conn_env_receive_msg(&e, e.second, &msg);
 	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
 	smc_conn_discard(e.conn, true);
+
+	/* nor write after D, which the state of the connection does not show yet */
+	e.conn = conn_env_create_conn(test, &e);
+	conn_env_receive(&e, e.second, 1, SMC_CDC_S_DONE);
+	msg = (struct smc_cdc_msg){ .seq = 2, .prod.off = 1, .state = SMC_CDC_S_DONE };
+	conn_env_receive_msg(&e, e.second, &msg);
+	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
+	smc_conn_discard(e.conn, true);
 	e.conn = first;
 	conn_env_end(&e);
 }
@@ -506,6 +514,52 @@ static void cdc_urgent_stale(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/*
+ * An urgent byte is taken out of the stream when it is next, and the writer gets the cursor at
+ * once; in line it is read like the others. recv() with MSG_OOB gets it at any time, once.
+ */
+static void cdc_urgent_read(struct kunit *test)
+{
+	struct smc_cdc_msg msg, sent;
+	struct smc_rx_call call;
+	struct conn_env e;
+	u8 byte = 0;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		cdc_begin(test, &e);
+		((u8 *)e.conn->rx.elem.addr)[99] = 0xa5;
+		msg = (struct smc_cdc_msg){
+			.seq = 1, .prod.off = 100,
+			.flags = SMC_CDC_F_URG_PENDING | SMC_CDC_F_URG_PRESENT,
+		};
+		conn_env_receive_msg(&e, e.second, &msg);
+		KUNIT_EXPECT_TRUE(test, smc_rx_has_urgent(e.conn));
+		call = (struct smc_rx_call){ .in_line = i };
+		KUNIT_EXPECT_EQ(test, smc_rx_read(e.conn, NULL, 50, &call), 50);
+		smc_rx_skip_urgent(e.conn, i);
+		KUNIT_EXPECT_EQ(test, smc_ring_rx_readable(&e.conn->rx.ring), 50);
+		KUNIT_EXPECT_EQ(test, env_count_cdc(e.second, &sent), 0);
+		call = (struct smc_rx_call){ .in_line = i };
+		KUNIT_EXPECT_EQ(test, smc_rx_read(e.conn, NULL, 49, &call), 49);
+		smc_rx_skip_urgent(e.conn, i);
+		KUNIT_EXPECT_EQ(test, smc_ring_rx_readable(&e.conn->rx.ring), i ? 1 : 0);
+		if (i) {
+			call = (struct smc_rx_call){ .in_line = true };
+			KUNIT_EXPECT_EQ(test, smc_rx_read(e.conn, NULL, 1, &call), 1);
+		}
+		KUNIT_EXPECT_EQ(test, env_count_cdc(e.second, &sent), 1);
+		KUNIT_EXPECT_EQ(test, sent.cons.off, 100);
+		if (!i) {
+			KUNIT_EXPECT_EQ(test, smc_rx_take_urgent(e.conn, true, &byte), 0);
+			KUNIT_EXPECT_EQ(test, smc_rx_take_urgent(e.conn, false, &byte), 0);
+			KUNIT_EXPECT_EQ(test, byte, 0xa5);
+			KUNIT_EXPECT_NE(test, smc_rx_take_urgent(e.conn, false, &byte), 0);
+		}
+		conn_env_end(&e);
+	}
+}
+
 static struct kunit_case cdc_cases[] = {
 	KUNIT_CASE(cdc_update),
 	KUNIT_CASE(cdc_update_blocked),
@@ -525,6 +579,7 @@ static struct kunit_case cdc_cases[] = {
 	KUNIT_CASE(cdc_after_abort),
 	KUNIT_CASE(cdc_urgent_stops),
 	KUNIT_CASE(cdc_urgent_stale),
+	KUNIT_CASE(cdc_urgent_read),
 	{}
 };
 
