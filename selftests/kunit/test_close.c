@@ -101,6 +101,30 @@ static void close_done_repeated(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/* RFC 7609 section 4.8.1: a direction ends on its own, the other one goes on. */
+static void close_one_direction(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
+	struct conn_env e;
+
+	close_begin(test, &e);
+	smc_conn_shutdown(e.conn, SEND_SHUTDOWN);
+	conn_env_receive_msg(&e, e.second, &msg);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_PEERCLOSEWAIT1_D);
+	KUNIT_EXPECT_EQ(test, smc_ring_rx_readable(&e.conn->rx.ring), 10);
+	KUNIT_EXPECT_EQ(test, e.conn->err, 0);
+	conn_env_end(&e);
+
+	close_begin(test, &e);
+	conn_env_receive(&e, e.second, 1, SMC_CDC_S_DONE);
+	KUNIT_EXPECT_FALSE(test, smc_conn_peer_has_closed(e.conn));
+	conn_env_send(&e, 100);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.sent, 100);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_APPCLOSEWAIT1_D);
+	KUNIT_EXPECT_EQ(test, close_sent_state(&e), 0);
+	conn_env_end(&e);
+}
+
 /* C is sent when the peer's RNIC has acknowledged all bytes. */
 static void close_waits(struct kunit *test)
 {
@@ -365,6 +389,7 @@ static void close_group_lost(struct kunit *test)
 static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_done_last),
 	KUNIT_CASE(close_done_repeated),
+	KUNIT_CASE(close_one_direction),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(close_lingers),
 	KUNIT_CASE(close_shut_both),
