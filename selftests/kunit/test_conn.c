@@ -21,6 +21,7 @@
 #include <smc/tcp/clcsock.h>
 #include <smc/tcp/orphan.h>
 #include "../../conn/cdc.h"
+#include "../../conn/move.h"
 #include "../../conn/state.h"
 #include "../../conn/timers.h"
 
@@ -1013,7 +1014,8 @@ static void conn_balance_not(struct kunit *test)
 static void conn_balance_many(struct kunit *test)
 {
 	struct balance_env *b = balance_begin(test, BALANCE_CONNS);
-	u32 i, tried = 0;
+	bool was_tried[BALANCE_CONNS];
+	u32 i, tried = 0, again = 0;
 
 	smc_link_notify_usable(b->e.first);
 	msleep(1050);
@@ -1022,12 +1024,43 @@ static void conn_balance_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, balance_count_moving(b), BALANCE_CONNS / 2);
 	msleep(3000);
 	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
-	for (i = 0; i < b->n; i++)
-		tried += b->conn[i]->tx.move.round == 1;
+	for (i = 0; i < b->n; i++) {
+		was_tried[i] = b->conn[i]->tx.move.round == 1;
+		tried += was_tried[i];
+	}
 	KUNIT_EXPECT_EQ(test, tried, BALANCE_CONNS / 2);
 	smc_link_notify_usable(b->e.first);
+	msleep(1150);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), BALANCE_CONNS / 2);
+	/* the walk begins with those that it tried before */
+	for (i = 0; i < b->n; i++)
+		again += was_tried[i] && READ_ONCE(b->conn[i]->tx.move.state) != SMC_MOVE_IDLE;
+	KUNIT_EXPECT_GT(test, again, 0);
+	balance_end(b);
+}
+
+/* A connection whose peer did not answer in time stays; the next walk takes others. */
+static void conn_balance_once(struct kunit *test)
+{
+	struct balance_env *b = balance_begin(test, BALANCE_CONNS);
+	bool expired[BALANCE_CONNS] = { };
+	u32 i, again = 0;
+
+	smc_link_notify_usable(b->e.first);
 	msleep(1050);
+	for (i = 0; i < b->n; i++) {
+		spin_lock_bh(&b->conn[i]->lock);
+		expired[i] = b->conn[i]->tx.move.state != SMC_MOVE_IDLE;
+		if (expired[i])
+			smc_conn_move_step_locked(b->conn[i], SMC_MOVE_EV_EXPIRED);
+		spin_unlock_bh(&b->conn[i]->lock);
+	}
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	msleep(100);
 	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 16);
+	for (i = 0; i < b->n; i++)
+		again += expired[i] && READ_ONCE(b->conn[i]->tx.move.state) != SMC_MOVE_IDLE;
+	KUNIT_EXPECT_EQ(test, again, 0);
 	balance_end(b);
 }
 
@@ -1365,6 +1398,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_SLOW(conn_balance_delay),
 	KUNIT_CASE_SLOW(conn_balance_not),
 	KUNIT_CASE_SLOW(conn_balance_many),
+	KUNIT_CASE_SLOW(conn_balance_once),
 	KUNIT_CASE(conn_reset_behind_abort),
 	KUNIT_CASE(conn_reset_unacked),
 	KUNIT_CASE(conn_reset_without_group),
