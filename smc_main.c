@@ -44,6 +44,7 @@
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/base/sysctl.h>
+#include <smc/base/version.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/zerocopy.h>
 #include <smc/handshake/admission.h>
@@ -148,7 +149,8 @@ module_exit(smc_main_exit);
 MODULE_AUTHOR("the AF_SMC maintainers");
 MODULE_DESCRIPTION("SMC socket address family");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1");
+MODULE_VERSION(SMC_VERSION);
+MODULE_INFO(smc_name, SMC_NAME);
 MODULE_ALIAS_NETPROTO(PF_SMC);
 MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET, 256 /* IPPROTO_SMC */, 1 /* SOCK_STREAM */);
 MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_INET6, 256 /* IPPROTO_SMC */, 1 /* SOCK_STREAM */);

@@ -42,8 +42,10 @@
 #include <smc/base/events.h>
 #include <smc/base/fault.h>
 #include <smc/base/settings.h>
+#include <smc/base/version.h>
 #include <smc/netlink/netlink.h>
 #include <smc/proto/clc_msg.h>
+#include <smc/tcp/option.h>
 #include "internal.h"
 
 static struct genl_family nl_family;
@@ -110,6 +112,20 @@ static int nl_ueid_flush(struct sk_buff *skb, struct genl_info *info)
 
 /* ---- system ------------------------------------------------------------------ */
 
+/* Tell users which module this is. The kernel has read srcversion from the module's file. */
+static int nl_sys_info_put_own(struct sk_buff *skb)
+{
+	const char *src = THIS_MODULE->srcversion;
+
+	return nla_put_string(skb, SMC_NETLINK_SYS_OWN_NAME, SMC_NAME) ||
+	       nla_put_string(skb, SMC_NETLINK_SYS_OWN_VERSION, SMC_VERSION) ||
+	       (src && nla_put_string(skb, SMC_NETLINK_SYS_OWN_SRCVERSION, src)) ||
+	       nla_put_string(skb, SMC_NETLINK_SYS_OWN_PROTOCOLS, "1 2.0 2.1") ||
+	       nla_put_string(skb, SMC_NETLINK_SYS_OWN_TCP_OPTION,
+			      smc_option_get_kind()) ?
+	       -EMSGSIZE : 0;
+}
+
 static int nl_sys_info_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	char host[SMC_MAX_HOSTNAME_LEN + 1];
@@ -128,7 +144,7 @@ static int nl_sys_info_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	    nla_put_u8(skb, SMC_NLA_SYS_REL, SMC_CLC_RELEASE_1) ||
 	    nla_put_u8(skb, SMC_NLA_SYS_IS_ISM_V2, 0) ||
 	    nla_put_u8(skb, SMC_NLA_SYS_IS_SMCR_V2, 1) ||
-	    nla_put_string(skb, SMC_NLA_SYS_LOCAL_HOST, host)) {
+	    nla_put_string(skb, SMC_NLA_SYS_LOCAL_HOST, host) || nl_sys_info_put_own(skb)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}

@@ -158,6 +158,16 @@ int smc_option_get_save_syn(const struct smc_option *o, struct sock *sk)
 }
 
 /**
+ * smc_option_get_kind() - Return which implementation of the SMC option this is
+ *
+ * Return: "core", a name for users.
+ */
+const char *smc_option_get_kind(void)
+{
+	return "core";
+}
+
+/**
  * smc_option_init() - enable the SMC option in core TCP
  *
  * Called when the module starts, before the first clcsock.

@@ -591,6 +591,16 @@ static struct pernet_operations option_net_ops = {
 };
 
 /**
+ * smc_option_get_kind() - Return which implementation of the SMC option this is
+ *
+ * Return: "own", a name for users.
+ */
+const char *smc_option_get_kind(void)
+{
+	return "own";
+}
+
+/**
  * smc_option_init() - initialise the option state of all namespaces
  *
  * Called when the module starts, before the first clcsock.

@@ -71,6 +71,41 @@ static int eid_order(u8 cmd, const char *eid)
 
 /* ---- system ---- */
 
+/* The attribute is the text @want; NULL: any text that is not empty */
+static bool attr_is_text(const void *attrs, size_t len, u16 type, const char *want)
+{
+	size_t size = 0;
+	const char *text = tl_genl_attr(attrs, len, type, &size);
+
+	if (!text || size < 2 || text[size - 1])
+		return false;
+	return !want || !strcmp(text, want);
+}
+
+/* The module tells its version and sources as sysfs does. */
+static bool info_is_own(const void *attrs, size_t len)
+{
+	static const char * const files[] = {
+		"/sys/module/smc/version", "/sys/module/smc/srcversion",
+	};
+	char text[2][64] = { "", "" };
+	size_t i;
+	FILE *f;
+
+	for (i = 0; i < 2; i++) {
+		f = fopen(files[i], "r");
+		if (!HOLDS(f && fgets(text[i], sizeof(text[i]), f)))
+			return false;
+		fclose(f);
+		text[i][strcspn(text[i], "\n")] = '\0';
+	}
+	return HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_NAME, "AF_SMC")) &
+	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_VERSION, text[0])) &
+	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_SRCVERSION, text[1])) &
+	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_PROTOCOLS, "1 2.0 2.1")) &
+	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_TCP_OPTION, NULL));
+}
+
 static void take_info(const void *attrs, size_t len, void *arg)
 {
 	struct utsname uts;
@@ -82,7 +117,7 @@ static void take_info(const void *attrs, size_t len, void *arg)
 	if (!HOLDS(attrs) || !HOLDS(!uname(&uts)))
 		return;
 	host = tl_genl_attr(attrs, len, SMC_NLA_SYS_LOCAL_HOST, &size);
-	*ok = HOLDS(attr_num(attrs, len, SMC_NLA_SYS_VER, 1) == 2) &
+	*ok = info_is_own(attrs, len) & HOLDS(attr_num(attrs, len, SMC_NLA_SYS_VER, 1) == 2) &
 	      HOLDS(attr_num(attrs, len, SMC_NLA_SYS_IS_SMCR_V2, 1) == 1) &
 	      HOLDS(attr_num(attrs, len, SMC_NLA_SYS_IS_ISM_V2, 1) == 0) &
 	      HOLDS(host && !strncmp(host, uts.nodename, SMC_MAX_HOSTNAME_LEN));

@@ -37,6 +37,7 @@ struct smc_option {
 
 int smc_option_init(void);
 void smc_option_exit(void);
+const char *smc_option_get_kind(void);
 
 void smc_option_offer(struct smc_option *o, struct sock *sk);
 void smc_option_answer(struct smc_option *o, struct sock *sk,

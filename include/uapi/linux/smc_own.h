@@ -24,6 +24,19 @@
  */
 #define SMC_OWN_ZEROCOPY			129
 
+/* ---- which module this is ---- */
+
+/*
+ * Additional attributes in SMC_GEN_SYS_INFO. Other modules lack them, so NAME tells this module
+ * from those.
+ */
+#define SMC_NETLINK_SYS_OWN_NAME		128	/* string, "AF_SMC" */
+#define SMC_NETLINK_SYS_OWN_VERSION		129	/* string, of the module */
+#define SMC_NETLINK_SYS_OWN_SRCVERSION		130	/* string, as in modinfo; absent: unknown */
+#define SMC_NETLINK_SYS_OWN_PROTOCOLS		131	/* string, "1 2.0 2.1": SMC-R versions */
+#define SMC_NETLINK_SYS_OWN_TCP_OPTION		132	/* string, "core": of TCP; "own": ours */
+#define SMC_NETLINK_SYS_OWN_MAX			132
+
 /* ---- dumps of groups and links ---- */
 
 /* Additional attributes in SMC_GEN_LGR_SMCR; programs for the in-tree family ignore them. */
