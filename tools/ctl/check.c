@@ -69,7 +69,7 @@ static void check_add_failure(struct check *c, const char *name, const char *det
 {
 	struct json_object *step = check_add_step(c, name, "no", detail);
 
-	if (hint)
+	if (hint && *hint)
 		ctl_json_add_str(step, "hint", hint);
 	c->verdict = VERDICT_TCP;
 }
@@ -126,19 +126,34 @@ static int check_resolve(struct check *c, const char *host, const char *port)
 
 static int check_module(struct check *c)
 {
-	struct json_object *info = json_object_new_object();
-	char text[128];
+	struct json_object *info = json_object_new_object(), *module, *step;
+	const char *warning;
+	char text[256];
 	int fd, rc;
 
+	if (!ctl_module_is_loaded()) {
+		ctl_module_describe(info, false);
+		check_add_failure(c, "module", "no SMC module answers",
+				  ctl_json_text(info, "warning"));
+		json_object_put(info);
+		return CTL_FAILURE;
+	}
 	rc = ctl_info_read(info);
 	if (rc != CTL_OK) {
-		check_add_failure(c, "module", "the SMC module does not answer", "modprobe smc");
+		check_add_failure(c, "module", "the SMC module does not answer", NULL);
 		json_object_put(info);
 		return rc;
 	}
-	snprintf(text, sizeof(text), "SMC version %s, release %s", ctl_json_text(info, "version"),
-		 ctl_json_text(info, "release"));
-	check_add_step(c, "module", "ok", text);
+	module = ctl_json_member(info, "module");
+	warning = module ? ctl_json_text(module, "warning") : "";
+	snprintf(text, sizeof(text), "%s%s%s, SMC version %s, release %s",
+		 module ? ctl_json_text(module, "name") : "",
+		 module && *ctl_json_text(module, "version") ? " " : "",
+		 module ? ctl_json_text(module, "version") : "",
+		 ctl_json_text(info, "version"), ctl_json_text(info, "release"));
+	step = check_add_step(c, "module", *warning ? "note" : "ok", text);
+	if (*warning)
+		ctl_json_add_str(step, "hint", warning);
 	json_object_put(info);
 	fd = socket(CTL_FAMILY_SMC, SOCK_STREAM, 0);
 	if (fd >= 0) {

@@ -51,17 +51,23 @@ static void json_copy_bool(struct json_object *obj, const char *key, const struc
 
 static int info_cb(const struct nlmsghdr *nlh, void *data)
 {
-	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_SYS_MAX + 1];
-	struct json_object *info = data;
+	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NETLINK_SYS_OWN_MAX + 1];
+	struct json_object *info = data, *module = json_object_new_object();
 
 	ctl_nla_parse_genl(nlh, top, SMC_GEN_MAX);
-	ctl_nla_parse_nested(top[SMC_GEN_SYS_INFO], tb, SMC_NLA_SYS_MAX);
+	ctl_nla_parse_nested(top[SMC_GEN_SYS_INFO], tb, SMC_NETLINK_SYS_OWN_MAX);
 	ctl_json_copy_uint(info, "version", tb[SMC_NLA_SYS_VER]);
 	ctl_json_copy_uint(info, "release", tb[SMC_NLA_SYS_REL]);
 	json_copy_bool(info, "smcr_v2", tb[SMC_NLA_SYS_IS_SMCR_V2]);
 	json_copy_bool(info, "ism_v2", tb[SMC_NLA_SYS_IS_ISM_V2]);
 	ctl_json_copy_str(info, "host", tb[SMC_NLA_SYS_LOCAL_HOST]);
 	ctl_json_copy_str(info, "seid", tb[SMC_NLA_SYS_SEID]);
+	ctl_json_copy_str(module, "name", tb[SMC_NETLINK_SYS_OWN_NAME]);
+	ctl_json_copy_str(module, "version", tb[SMC_NETLINK_SYS_OWN_VERSION]);
+	ctl_json_copy_str(module, "srcversion", tb[SMC_NETLINK_SYS_OWN_SRCVERSION]);
+	ctl_json_copy_str(module, "protocols", tb[SMC_NETLINK_SYS_OWN_PROTOCOLS]);
+	ctl_json_copy_str(module, "tcp_option", tb[SMC_NETLINK_SYS_OWN_TCP_OPTION]);
+	json_object_object_add(info, "module", module);
 	return MNL_CB_OK;
 }
 
@@ -97,6 +103,8 @@ int ctl_info_read(struct json_object *info)
 		ctl_genl_print_error(&limit, err);
 		rc = CTL_FAILURE;
 	}
+	if (rc == CTL_OK && ctl_json_member(info, "module"))
+		ctl_module_describe(ctl_json_member(info, "module"), true);
 	return rc;
 }
 
@@ -122,6 +130,12 @@ int cmd_info(const struct ctl_opts *opts)
 {
 	struct json_object *info = json_object_new_object();
 
+	if (!ctl_module_is_loaded()) {
+		ctl_module_describe(info, false);
+		ctl_error("%s", ctl_json_text(info, "warning"));
+		json_object_put(info);
+		return CTL_FAILURE;
+	}
 	return result_print(info, ctl_info_read(info), opts, NULL, 0);
 }
 

@@ -354,6 +354,13 @@ static void sockets_write(FILE *out, struct json_object *socks)
 
 static void build_write(FILE *out, struct json_object *info)
 {
+	static const char * const labels[][2] = {
+		{ "module", "name" }, { "module_version", "version" },
+		{ "srcversion", "srcversion" }, { "tcp_option", "tcp_option" },
+	};
+	struct json_object *module = ctl_json_member(info, "module");
+	size_t i;
+
 	head_write(out, "smc_build_info", "gauge", "Versions of the module and of this program.");
 	fputs("smc_build_info{", out);
 	label_write(out, "version", ctl_json_text(info, "version"));
@@ -361,7 +368,14 @@ static void build_write(FILE *out, struct json_object *info)
 	label_write(out, "release", ctl_json_text(info, "release"));
 	fputc(',', out);
 	label_write(out, "smcctl", SMC_TOOLS_VERSION);
+	for (i = 0; module && i < ARRAY_SIZE(labels); i++) {
+		fputc(',', out);
+		label_write(out, labels[i][0], ctl_json_text(module, labels[i][1]));
+	}
 	fputs("} 1\n", out);
+	head_write(out, "smc_module_warning", "gauge",
+		   "Whether another module runs than should: see smcctl info.");
+	fprintf(out, "smc_module_warning %d\n", module && *ctl_json_text(module, "warning"));
 }
 
 static int report_write(FILE *out)

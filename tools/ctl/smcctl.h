@@ -214,6 +214,9 @@ int ctl_policy_read(struct json_object *rules, bool *known);
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 struct json_object *ctl_stats_read(void);
 
+/* module.c */
+void ctl_module_describe(struct json_object *module, bool loaded);
+
 /* modify.c, kill.c */
 int ctl_linkgroup_modify(int argc, char **argv);
 int ctl_link_modify(int argc, char **argv);

@@ -211,6 +211,13 @@ static void info_put(void)
 	mnl_attr_put_u8(nlh, SMC_NLA_SYS_IS_SMCR_V2, 1);
 	/* the kernel pads host names with blanks; control bytes must not reach a terminal */
 	mnl_attr_put_strz(nlh, SMC_NLA_SYS_LOCAL_HOST, "host\033a   ");
+	if (!fake_is("old")) {
+		mnl_attr_put_strz(nlh, SMC_NETLINK_SYS_OWN_NAME, "AF_SMC");
+		mnl_attr_put_strz(nlh, SMC_NETLINK_SYS_OWN_VERSION, "1.2.3");
+		mnl_attr_put_strz(nlh, SMC_NETLINK_SYS_OWN_SRCVERSION, "0123456789ABCDEF0123456");
+		mnl_attr_put_strz(nlh, SMC_NETLINK_SYS_OWN_PROTOCOLS, "1 2.0 2.1");
+		mnl_attr_put_strz(nlh, SMC_NETLINK_SYS_OWN_TCP_OPTION, "core");
+	}
 	mnl_attr_nest_end(nlh, nest);
 	fake_msg_finish(nlh);
 }

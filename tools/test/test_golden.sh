@@ -18,6 +18,8 @@ export LC_ALL=C
 
 printf '%-32s\n' SMCV2-DEFAULT-UEID A.SECOND >"$FAKE_NL_UEIDS"
 printf 'conn_move 5\nclnt_hs_usecs 2500003\nlink_fail 18446744073709551615\n' >"$FAKE_PROC/smc_stat"
+printf 'filename: /lib/modules/1/updates/smc.ko\nsrcversion: 0123456789ABCDEF0123456\nsmc_name: AF_SMC\n' \
+	>"$tmp/modinfo"
 # No process has sockets with these inode numbers.
 printf 'netns inode uid mode\n1 0 1000 SMC-R\n4026531840 9999999999999999999 0 TCP\n' \
 	>"$FAKE_PROC/smc_holders"

@@ -40,6 +40,10 @@ case_module()
 {
 	/t/smcctl info || fail "smcctl info"
 	same 'SMC-R version 2' "$(json_values smcr_v2 info)" true
+	same 'name' "$(json_values name info)" AF_SMC
+	same 'source version' "$(json_values srcversion info)" "$(cat /sys/module/smc/srcversion)"
+	same 'versions of protocol and module' "$(json_values version info | tr '\n' ' ')" \
+		"2 $(cat /sys/module/smc/version) "
 	/t/smcctl device || fail "smcctl device"
 	same 'device' "$(json_values device device)" rxe0
 }
