@@ -110,6 +110,7 @@ static struct json_object *report_get_peer_verdict(struct report *r, const struc
 	struct ctl_route route;
 	const void *addr;
 	int family;
+	struct json_object *port;
 	__u32 code;
 
 	addr_format(peer, ip, sizeof(ip));
@@ -121,7 +122,7 @@ static struct json_object *report_get_peer_verdict(struct report *r, const struc
 	} else if (route.local) {
 		verdict = verdict_new("local", 0, "within this host");
 	} else {
-		code = ctl_rnics_find_port(&r->rnics, route.netdev, text, sizeof(text));
+		code = ctl_rnics_find_port(&r->rnics, route.netdev, text, sizeof(text), &port);
 		verdict = verdict_new(code ? "no" : "possible", code, text);
 	}
 	json_object_object_add(r->verdicts, ip, verdict);

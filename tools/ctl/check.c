@@ -40,6 +40,7 @@ enum verdict {
  * @verdict: verdict so far
  * @code: diagnosis code for VERDICT_TCP, 0: no code applies
  * @peer_code: diagnosis code of the peer, 0: none
+ * @faster: SMC should be faster than TCP on the path to the peer
  */
 struct check {
 	const struct ctl_opts *opts;
@@ -49,6 +50,7 @@ struct check {
 	enum verdict verdict;
 	__u32 code;
 	__u32 peer_code;
+	bool faster;
 };
 
 static struct json_object *check_add_step(struct check *c, const char *name, const char *state,
@@ -201,9 +203,26 @@ static int check_ueid(struct check *c)
 	return rc;
 }
 
+/* The first thing to know: is SMC worth it here? */
+static void check_expect_speed(struct check *c, struct json_object *port)
+{
+	struct json_object *steps = c->steps;
+	size_t n = json_object_array_length(steps), i;
+	char text[256];
+
+	c->steps = json_object_new_array();
+	c->faster = ctl_rnic_expect_faster(port, text, sizeof(text));
+	check_add_step(c, "speed", c->faster ? "ok" : "note", text);
+	for (i = 0; i < n; i++)
+		json_object_array_add(c->steps,
+				      json_object_get(json_object_array_get_idx(steps, i)));
+	json_object_put(steps);
+}
+
 static int check_path(struct check *c)
 {
 	struct ctl_rnics rnics;
+	struct json_object *port;
 	struct ctl_route route;
 	char text[256];
 	__u32 code;
@@ -219,11 +238,14 @@ static int check_path(struct check *c)
 	check_add_step(c, "route", "ok", text);
 	rc = ctl_rnics_read(&rnics);
 	if (rc == CTL_OK) {
-		code = ctl_rnics_find_port(&rnics, route.netdev, text, sizeof(text));
+		code = ctl_rnics_find_port(&rnics, route.netdev, text, sizeof(text),
+					   &port);
 		if (code)
 			check_add_reason(c, "rnic", text, code);
 		else
 			check_add_step(c, "rnic", "ok", text);
+		if (!code)
+			check_expect_speed(c, port);
 	}
 	ctl_rnics_put(&rnics);
 	return rc;
@@ -454,6 +476,7 @@ static void check_print_json(const struct check *c, const char *host, const char
 	if (port)
 		ctl_json_add_u64(obj, "port", strtoul(port, NULL, 10));
 	ctl_json_add_str(obj, "verdict", words[c->verdict]);
+	json_object_object_add(obj, "faster", json_object_new_boolean(c->faster));
 	if (c->verdict == VERDICT_TCP) {
 		ctl_json_add_reason(obj, "reason", c->code);
 		ctl_json_add_reason(obj, "peer_reason", c->peer_code);

@@ -158,8 +158,7 @@ static void none_warn(const struct file_info *file, const char *release, char *t
 	if (file->origin == ORIGIN_OWN)
 		snprintf(text, size, "No SMC module is loaded: modprobe smc.");
 	else if (file->origin == ORIGIN_NONE)
-		snprintf(text, size, "No SMC module is loaded, and none is installed for kernel %s.",
-			 release);
+		snprintf(text, size, "No SMC module is loaded or installed: kernel %s.", release);
 	else
 		snprintf(text, size, "No SMC module is loaded; modprobe takes %s (%s).",
 			 file->path, origin_words[file->origin]);

@@ -115,9 +115,12 @@ static struct json_object *port_find(const struct ctl_rnics *rnics, const char *
 	return found;
 }
 
-/* Describe @port in @text. Return SMC_CLC_DECL_NONE if it is active, else @none. */
+/*
+ * Describe @port in @text, and set *@found to it if it is active. Return SMC_CLC_DECL_NONE if it
+ * is, else @none.
+ */
 static __u32 port_describe(struct json_object *port, __u32 none, const char *how, const char *what,
-			   char *text, size_t size)
+			   char *text, size_t size, struct json_object **found)
 {
 	if (!port) {
 		snprintf(text, size, "no RoCE port %s %s", how, what);
@@ -128,6 +131,7 @@ static __u32 port_describe(struct json_object *port, __u32 none, const char *how
 			 ctl_json_text(port, "port"), ctl_json_text(port, "device"), how, what);
 		return none;
 	}
+	*found = port;
 	snprintf(text, size, "port %s of %s, %s %s", ctl_json_text(port, "port"),
 		 ctl_json_text(port, "device"), how, what);
 	return SMC_CLC_DECL_NONE;
@@ -139,22 +143,24 @@ static __u32 port_describe(struct json_object *port, __u32 none, const char *how
  * @netdev: network device of the route
  * @text: set to a description of the port, or of why there is none
  * @size: size of @text
+ * @found: set to the port, which belongs to @rnics, or to NULL
  *
  * Return: SMC_CLC_DECL_NONE, or the reason why such a connection would fall back.
  */
 __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, char *text,
-			  size_t size)
+			  size_t size, struct json_object **found)
 {
 	struct json_object *port;
 	struct stack stack;
 	const char *id;
 	int i;
 
+	*found = NULL;
 	stack_fill(&stack, netdev);
 	id = stack_find_pnetid(rnics, &stack);
 	if (id)
 		return port_describe(port_find(rnics, "pnetid", id), SMC_CLC_DECL_NO_DEV_PNETID,
-				     "with PNET ID", id, text, size);
+				     "with PNET ID", id, text, size, found);
 	port = port_find(rnics, "netdev", netdev);
 	if (!port && stack.num > 1 && netdev_is_vlan(netdev))
 		port = port_find(rnics, "netdev", stack.name[1]);
@@ -164,7 +170,60 @@ __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, cha
 		snprintf(text, size, "the RoCE port of %s is only below %s", stack.name[i], netdev);
 		return SMC_CLC_DECL_DEV_BELOW;
 	}
-	return port_describe(port, SMC_CLC_DECL_NO_DEV, "of netdev", netdev, text, size);
+	return port_describe(port, SMC_CLC_DECL_NO_DEV, "of netdev", netdev, text, size, found);
+}
+
+static void sysfs_read_word(const char *path, char *word, size_t size)
+{
+	FILE *f = fopen(path, "r");
+
+	*word = '\0';
+	if (f && !fgets(word, (int)size, f))
+		*word = '\0';
+	if (f)
+		fclose(f);
+	word[strcspn(word, "\n")] = '\0';
+}
+
+static bool path_exists(const char *path)
+{
+	FILE *f = fopen(path, "r");
+
+	if (f)
+		fclose(f);
+	return f;
+}
+
+/**
+ * ctl_rnic_expect_faster() - check whether SMC can be expected to be faster than TCP over a port
+ * @port: port, as ctl_rnics_find_port() returns it
+ * @text: set to a sentence about it
+ * @size: size of @text
+ *
+ * In Soft-RoCE the CPU does the work of the RNIC, so SMC takes more of it than TCP.
+ *
+ * Return: false for Soft-RoCE.
+ */
+bool ctl_rnic_expect_faster(struct json_object *port, char *text, size_t size)
+{
+	const char *device = ctl_json_text(port, "device");
+	char path[512], rate[64];
+
+	/* rxe alone has "parent"; "device" is the bus device of hardware */
+	snprintf(path, sizeof(path), SYSFS "/%.63s/parent", device);
+	if (!path_exists(path)) {
+		snprintf(path, sizeof(path), SYSFS "/%.63s/device", device);
+		if (path_exists(path)) {
+			snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/rate", device,
+				 ctl_json_text(port, "port"));
+			sysfs_read_word(path, rate, sizeof(rate));
+			snprintf(text, size, "SMC should be faster than TCP: %s is an RNIC%s%s",
+				 device, *rate ? " with " : "", rate);
+			return true;
+		}
+	}
+	snprintf(text, size, "SMC will be slower than TCP: %s is Soft-RoCE, for tests", device);
+	return false;
 }
 
 /**
@@ -181,18 +240,6 @@ int ctl_rnics_read(struct ctl_rnics *rnics)
 	rnics->pnet = json_object_new_array();
 	rc = ctl_device_read(rnics->ports);
 	return rc == CTL_OK ? ctl_pnet_read(rnics->pnet) : rc;
-}
-
-static void sysfs_read_word(const char *path, char *word, size_t size)
-{
-	FILE *f = fopen(path, "r");
-
-	*word = '\0';
-	if (f && !fgets(word, (int)size, f))
-		*word = '\0';
-	if (f)
-		fclose(f);
-	word[strcspn(word, "\n")] = '\0';
 }
 
 /* Append a port once per netdev. The GID table names a netdev once per address. */

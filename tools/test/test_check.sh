@@ -46,6 +46,7 @@ echo "KTAP version 1"
 
 # --- without a connection ---
 expect 'all is well' 'CHECK STATE DETAIL
+speed note SMC will be slower than TCP: rxe0 is Soft-RoCE, for tests
 module ok AF_SMC 1.2.3, SMC version 2, release 1
 family ok programs can make AF_SMC sockets
 ueid ok SMCV2-DEFAULT-UEID
@@ -55,6 +56,20 @@ rnic ok port 1 of rxe0, of netdev lo
 10.0.0.9: From this host nothing stands against SMC (10.0.0.9).' check normal 10.0.0.9
 expect_rc 'all is well: status 0' 0 status normal 10.0.0.9
 expect 'all is well, as JSON' possible verdict normal 10.0.0.9
+mkdir -p "$FAKE_PROC/infiniband/rxe0/device" "$FAKE_PROC/infiniband/rxe0/ports/1"
+expect 'an RNIC' 'ok SMC should be faster than TCP: rxe0 is an RNIC' state normal speed 10.0.0.9
+echo '100 Gb/sec (4X EDR)' >"$FAKE_PROC/infiniband/rxe0/ports/1/rate"
+expect 'an RNIC and its rate' \
+	'ok SMC should be faster than TCP: rxe0 is an RNIC with 100 Gb/sec (4X EDR)' \
+	state normal speed 10.0.0.9
+expect_match 'an RNIC, as JSON' '*"faster":true*' ctl normal -j check 10.0.0.9
+# Soft-RoCE over a netdev that has a bus device
+echo eth0 >"$FAKE_PROC/infiniband/rxe0/parent"
+expect 'Soft-RoCE with a device' 'note SMC will be slower than TCP: rxe0 is Soft-RoCE, for tests' \
+	state normal speed 10.0.0.9
+expect_match 'Soft-RoCE, as JSON' '*"faster":false*' ctl normal -j check 10.0.0.9
+rm -r "$FAKE_PROC/infiniband"
+expect 'no port: nothing about speed' '' state normal speed 10.1.0.9
 expect 'no RNIC' 'no no RoCE port of netdev eth7' state normal rnic 10.1.0.9
 expect_match 'no RNIC: what to do' '*TCP is used*
 rnic: See smcctl device*' check normal 10.1.0.9
@@ -78,9 +93,9 @@ else
 	expect_match 'no AF_SMC sockets' 'no no AF_SMC socket: *' state normal family 10.0.0.9
 fi
 export FAKE_FAMILY=y
-echo 0 >"$FAKE_PROC/enabled"
+echo 0 >"$FAKE_PROC/net/smc/enabled"
 expect 'switched off' 'no net.smc.enabled is 0' state normal enabled 10.0.0.9
-echo 1 >"$FAKE_PROC/enabled"
+echo 1 >"$FAKE_PROC/net/smc/enabled"
 expect 'switched on: not worth a line' '' state normal enabled 10.0.0.9
 : >"$FAKE_NL_UEIDS"
 expect_match 'no user EID' 'note none: version 1 alone*' state normal ueid 10.0.0.9

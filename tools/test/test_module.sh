@@ -125,7 +125,7 @@ expect 'not loaded, the in-tree one is installed' \
 	"$(twice "No SMC module is loaded; modprobe takes $tree (in-tree).")" none
 installed
 expect 'not loaded, none is installed' \
-	"$(twice "No SMC module is loaded, and none is installed for kernel $release.")" none
+	"$(twice "No SMC module is loaded or installed: kernel $release.")" none
 expect_rc 'not loaded: status 1' 1 ctl nofamily info
 
 ktap_done
