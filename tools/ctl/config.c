@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #define MAX_WORDS 16
 #define MAX_LINE 1024
@@ -21,10 +22,29 @@ static const struct {
 	const char *name;
 	int (*run)(const struct ctl_opts *opts, int argc, char **argv);
 } objects[] = {
+	{ "setting", cmd_setting },
 	{ "ueid", cmd_ueid },
 	{ "pnet", cmd_pnet },
 	{ "policy", cmd_policy },
 };
+
+static int net_smc_save(FILE *out)
+{
+	struct json_object *settings = json_object_new_array();
+	int rc = ctl_setting_read(settings);
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(settings); i++) {
+		struct json_object *s = json_object_array_get_idx(settings, i);
+
+		/* other namespaces than the first one can only read some */
+		if (json_object_get_boolean(ctl_json_member(s, "writable")))
+			fprintf(out, "setting set %s %s\n", ctl_json_text(s, "name"),
+				ctl_json_text(s, "value"));
+	}
+	json_object_put(settings);
+	return rc;
+}
 
 static int ueids_save(FILE *out)
 {
@@ -95,7 +115,9 @@ static int settings_save(FILE *out)
 	int rc;
 
 	fprintf(out, "# Settings of SMC for smcctl restore, a command per line: see smcctl(8).\n");
-	rc = ueids_save(out);
+	rc = net_smc_save(out);
+	if (rc == CTL_OK)
+		rc = ueids_save(out);
 	if (rc == CTL_OK)
 		rc = pnet_save(out);
 	return rc == CTL_OK ? policy_save(out) : rc;
@@ -180,6 +202,30 @@ static int file_run(const struct ctl_opts *opts, FILE *in, const char *name, boo
 	return rc;
 }
 
+/*
+ * Check whether a file is what save would write now. Applying it would change nothing in the end,
+ * but for a moment there would be no rules, and their counts would begin again.
+ */
+static bool file_is_current(FILE *in)
+{
+	char *now = NULL, line[MAX_LINE], *at;
+	size_t size = 0;
+	bool same;
+	FILE *out;
+
+	out = open_memstream(&now, &size);
+	if (!out)
+		return false;
+	same = settings_save(out) == CTL_OK;
+	fclose(out);
+	for (at = now; same && fgets(line, sizeof(line), in); at += strlen(line))
+		same = !strncmp(at, line, strlen(line));
+	same = same && !*at;
+	free(now);
+	rewind(in);
+	return same;
+}
+
 /**
  * cmd_restore() - smcctl restore FILE
  * @opts: command line
@@ -202,16 +248,15 @@ int cmd_restore(const struct ctl_opts *opts, int argc, char **argv)
 		ctl_error("%s: %s", argv[0], strerror(errno));
 		return CTL_FAILURE;
 	}
+	/* two restores at once would mix flush and add */
+	flock(fileno(in), LOCK_EX);
 	rc = file_run(opts, in, argv[0], true);
-	if (rc == CTL_OK && fseek(in, 0, SEEK_SET)) {
-		ctl_error("%s: %s", argv[0], strerror(errno));
-		rc = CTL_FAILURE;
-	}
 	if (rc == CTL_OK && !ctl_module_is_loaded()) {
 		ctl_error("this kernel has no SMC: load the smc module (modprobe smc)");
 		rc = CTL_FAILURE;
 	}
-	if (rc == CTL_OK)
+	rewind(in);
+	if (rc == CTL_OK && !file_is_current(in))
 		rc = file_run(opts, in, argv[0], false);
 	fclose(in);
 	return rc;

@@ -296,6 +296,16 @@ void ctl_genl_set_dry_run(bool on)
 }
 
 /**
+ * ctl_genl_is_dry_run() - check whether changes are skipped
+ *
+ * Return: as set by ctl_genl_set_dry_run().
+ */
+bool ctl_genl_is_dry_run(void)
+{
+	return dry_run;
+}
+
+/**
  * ctl_genl_run() - send a request to a generic netlink family
  * @req: request
  * @cb: called for each answer, may be NULL

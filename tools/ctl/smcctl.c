@@ -31,10 +31,13 @@ static const char doc[] =
 	"  check                would SMC be used, and if not, why: HOST [PORT]\n"
 	"  applicability        how much of the TCP traffic could use SMC: [SECONDS]\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
+	"  enable               new connections may use SMC (net.smc.enabled)\n"
+	"  disable              new connections use TCP, existing ones go on\n"
+	"  setting              net.smc.*: show, set NAME VALUE\n"
 	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
 	"  pnet                 PNET IDs: show, add ID DEVICE..., del ID, flush\n"
 	"  policy               rules for the use of SMC: show, add, del, flush\n"
-	"  save                 write UEIDs, PNET IDs and rules to FILE\n"
+	"  save                 write settings, UEIDs, PNET IDs and rules to FILE\n"
 	"  restore              apply the settings in FILE\n"
 	"\n"
 	"Exit status: 0 success, 1 failure, 2 wrong usage, 3 nothing found (with -e).";
@@ -160,6 +163,9 @@ static const struct {
 	{ "check", cmd_check, NULL },
 	{ "applicability", cmd_applicability, NULL },
 	{ "holders", NULL, cmd_holders },
+	{ "enable", NULL, cmd_enable },
+	{ "disable", NULL, cmd_disable },
+	{ "setting", cmd_setting, NULL },
 	{ "ueid", cmd_ueid, NULL },
 	{ "pnet", cmd_pnet, NULL },
 	{ "policy", cmd_policy, NULL },

@@ -170,6 +170,7 @@ int ctl_genl_run(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
 int ctl_genl_request(const struct ctl_genl_req *req, mnl_cb_t cb, void *data);
 void ctl_genl_print_error(const struct ctl_genl_req *req, int err);
 void ctl_genl_set_dry_run(bool on);
+bool ctl_genl_is_dry_run(void);
 
 #define CTL_LISTEN_MAX 2
 
@@ -214,7 +215,8 @@ int ctl_policy_read(struct json_object *rules, bool *known);
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 struct json_object *ctl_stats_read(void);
 
-/* module.c */
+/* setting.c, module.c */
+int ctl_setting_read(struct json_object *settings);
 void ctl_module_describe(struct json_object *module, bool loaded);
 
 /* modify.c, kill.c */
@@ -241,6 +243,9 @@ int cmd_monitor(const struct ctl_opts *opts, int argc, char **argv);
 int cmd_watch(const struct ctl_opts *opts, int argc, char **argv);
 int cmd_prometheus(const struct ctl_opts *opts);
 int cmd_applicability(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_setting(const struct ctl_opts *opts, int argc, char **argv);
+int cmd_enable(const struct ctl_opts *opts);
+int cmd_disable(const struct ctl_opts *opts);
 int cmd_save(const struct ctl_opts *opts, int argc, char **argv);
 int cmd_restore(const struct ctl_opts *opts, int argc, char **argv);
 int cmd_holders(const struct ctl_opts *opts);

@@ -46,7 +46,7 @@ static const char *path_translate(const char *path, char *own, size_t size)
 		const char *prefix;
 		size_t cut;
 	} places[] = {
-		{ STAT, sizeof(NET) - 1 }, { SYS, sizeof(SYS) - 1 },
+		{ STAT, sizeof(NET) - 1 }, { SYS, sizeof("/proc/sys/") - 1 },
 		{ IB, sizeof("/sys/class/") - 1 }, { MODULE, sizeof("/sys/module/") - 1 },
 	};
 	const char *dir = getenv("FAKE_PROC");

@@ -8,7 +8,7 @@ fake="$(pwd)/test/fake_netlink.so $(pwd)/test/fake_host.so"
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 export FAKE_NL_UEIDS="$tmp/ueids" FAKE_PROC="$tmp/proc"
-mkdir "$FAKE_PROC" "$tmp/bin"
+mkdir -p "$FAKE_PROC/net/smc" "$tmp/bin"
 : >"$FAKE_NL_UEIDS"
 # modinfo of the module that is installed: prints $tmp/modinfo, and fails without that file
 printf '#!/bin/sh\nexec cat "%s/modinfo"\n' "$tmp" >"$tmp/bin/modinfo"

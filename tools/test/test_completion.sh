@@ -41,6 +41,7 @@ expect 'when to use colour' 'always auto' \
 expect 'when to use colour, with =' 'never' completed --color = n
 expect 'port: nothing' '' completed -p ''
 expect 'ueid' 'show add del flush' completed ueid ''
+expect 'setting' 'show set' completed setting ''
 expect 'ueid del' 'A.ONE A.TWO' completed ueid del A
 expect 'pnet del' 'NET1' completed pnet del ''
 expect 'pnet add' 'netdev ibdev' completed pnet add NET1 ''

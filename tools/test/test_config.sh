@@ -1,25 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# smcctl save and smcctl restore, with the fake module of test/fake_netlink.so.
+# smcctl save and smcctl restore, on the fake host of test/fake_netlink.so and test/fake_host.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
-fake=$(pwd)/test/fake_netlink.so
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet" FAKE_NL_RULES="$tmp/rules"
+. test/fakes.sh
+export FAKE_NL_PNET="$tmp/pnet" FAKE_NL_RULES="$tmp/rules"
 conf=$tmp/smc.conf
-
-# ctl KIND ARGUMENT...: run smcctl with a kind of module
-ctl()
-{
-	kind=$1
-	shift
-	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl "$@"
-}
+sys=$FAKE_PROC/net/smc
 
 # has UEID...: set the UEIDs of the module, clear the logs of PNET IDs and rules
 has()
@@ -50,7 +41,14 @@ echo "KTAP version 1"
 
 # --- save ---
 has A.ONE B
+echo 65536 >"$sys/wmem"
+echo 1 >"$sys/enabled"
+# read-only, as the machine's limit is outside of the initial namespace
+echo 12345 >"$sys/smcr_max_mem_kb"
+chmod 444 "$sys/smcr_max_mem_kb"
 saved='# Settings of SMC for smcctl restore, a command per line: see smcctl(8).
+setting set enabled 1
+setting set wmem 65536
 ueid flush
 ueid add A.ONE
 ueid add B
@@ -65,6 +63,7 @@ expect 'save' '' ctl normal save "$conf"
 expect 'save: the same' "$saved" cat "$conf"
 expect 'save: a module without rules' "$(echo "$saved" | grep -v '^policy')" ctl old save -
 has
+rm -f "$sys"/*
 expect 'save: there is nothing' '# Settings of SMC for smcctl restore, a command per line: see smcctl(8).
 ueid flush
 pnet flush
@@ -84,15 +83,25 @@ add NET1 - rxe0 1
 flush - - - -
 add NET1 - rxe0 1' cat "$FAKE_NL_PNET"
 has A.ONE B
+echo 77777 >"$sys/wmem"
 ctl normal save "$conf"
 has
+echo 1 >"$sys/wmem"
 expect 'there and back' '' sh -c "sed -i /eth0/d '$conf'; FAKE_NL=normal LD_PRELOAD='$fake' \
 	./smcctl restore '$conf'"
+expect 'there and back: settings' 77777 cat "$sys/wmem"
 expect 'there and back: UEIDs' 'A.ONE B ' ueids
 # attributes: 1 number, 2 action, 3-6 local, 7-10 remote
 expect 'there and back: rules' 'flush
 add 2=1 1=10 3=::ffff:10.1.0.0 4=112 5=443 6=443 7=fd00:: 8=8 9=8000 10=8999
 add 2=0 1=4000000000' cat "$FAKE_NL_RULES"
+has A.ONE B
+ctl normal save "$conf"
+expect 'restore what is set: nothing happens' '' ctl normal restore "$conf"
+expect 'restore what is set: no change' '' cat "$FAKE_NL_RULES" "$FAKE_NL_PNET"
+echo '# more' >>"$conf"
+expect 'restore a longer file' '' sh -c "sed -i /eth0/d '$conf'; FAKE_NL=normal LD_PRELOAD='$fake' \
+	./smcctl restore '$conf'; grep -c . '$FAKE_NL_RULES' | grep -vx 3"
 has KEPT
 expect 'comments and blanks' 'status 0' restored normal '# all' '' '   ' \
 	'	pnet   add net1  netdev eth0 # a comment'
@@ -107,6 +116,9 @@ status 2" restored normal 'ueid flush' "$2"
 	expect "restore: '$2': nothing was done" 'KEPT ' ueids
 }
 bad "'lower' is no UEID: only A-Z, 0-9, '.' and '-' may be used" 'ueid add lower'
+bad 'setting is followed by: show, set NAME VALUE' 'setting wmem 1'
+bad "'big' is no number" 'setting set wmem big'
+bad "'setting' is nothing that a file can set" 'setting show'
 bad "'link' is nothing that a file can set" 'link add 1'
 bad "'ueid' is nothing that a file can set" 'ueid show'
 bad "'policy' is nothing that a file can set" 'policy list'
@@ -117,7 +129,18 @@ bad 'pnet add ID is followed by: netdev NAME, ibdev NAME[/PORT], or both' 'pnet 
 bad "too many words at '17'" 'ueid 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17'
 bad 'the line is too long' "# $(printf '%01100d' 0)"
 
+# a dry run must not set anything either
+echo 5 >"$sys/wmem"
+expect_match 'restore: a setting before a syntax error' '*status 2' restored normal \
+	'setting set wmem 6' 'bogus'
+expect 'restore: a setting before a syntax error: nothing was done' 5 cat "$sys/wmem"
+
 # --- errors of the kernel ---
+has
+expect 'restore: a setting of another module' \
+	'smcctl: smc.conf:1: the loaded smc module has no setting net.smc.future
+status 1' restored normal 'setting set future 1' 'setting set wmem 7'
+expect 'restore: a setting of another module: the others count' 7 cat "$sys/wmem"
 has
 expect 'restore: one line fails, the others count' \
 	'smcctl: smc.conf:2: one of the devices has another PNET ID, or all have NET2 already
@@ -162,6 +185,10 @@ starts()
 	sed -n "s#^ExecStart=$(pwd)/smcctl ##p" "$tmp/$1"
 }
 expect 'smc-restore.service' 'restore /etc/smc.conf' starts smc-restore.service
+expect 'udev starts smc-restore.service' smc-restore.service \
+	sed -n 's/.*KERNEL=="smc".*{SYSTEMD_WANTS}+="\(.*\)"$/\1/p' udev/60-smc.rules
+# a service that stays active would not start again
+expect 'smc-restore.service can be started again' '' grep RemainAfterExit systemd/smc-restore.service
 expect 'smc-prometheus.service' '-o /var/lib/prometheus/node-exporter/smc.prom prometheus' \
 	starts smc-prometheus.service
 ktap_done

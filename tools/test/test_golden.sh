@@ -20,6 +20,8 @@ printf '%-32s\n' SMCV2-DEFAULT-UEID A.SECOND >"$FAKE_NL_UEIDS"
 printf 'conn_move 5\nclnt_hs_usecs 2500003\nlink_fail 18446744073709551615\n' >"$FAKE_PROC/smc_stat"
 printf 'filename: /lib/modules/1/updates/smc.ko\nsrcversion: 0123456789ABCDEF0123456\nsmc_name: AF_SMC\n' \
 	>"$tmp/modinfo"
+echo 65536 >"$FAKE_PROC/net/smc/wmem"
+echo 1 >"$FAKE_PROC/net/smc/enabled"
 # No process has sockets with these inode numbers.
 printf 'netns inode uid mode\n1 0 1000 SMC-R\n4026531840 9999999999999999999 0 TCP\n' \
 	>"$FAKE_PROC/smc_holders"
@@ -129,6 +131,12 @@ pnet.txt normal pnet
 pnet.json normal pnet
 policy.txt normal policy
 policy.json normal policy
+disable.txt normal disable
+disable.json normal disable
+enable.txt normal enable
+enable.json normal enable
+setting.txt normal setting
+setting.json normal setting
 save.txt normal save -
 END
 
@@ -166,6 +174,9 @@ linkgroup del 0x00000200 now
 linkgroup del 0x00000300
 sock kill
 sock kill peer 10.0.0.0/24
+setting set wmem 16384
+setting set wmem many
+setting set colour 1
 restore /nonexistent
 foo
 END

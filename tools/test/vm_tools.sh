@@ -5,7 +5,7 @@
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
 #         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
 
-CASES="module identity transfer kill verify rules replaced sizes zerocopy dumps check applicability rates config ueid"
+CASES="module identity transfer kill verify rules replaced sizes zerocopy dumps check switch applicability rates config ueid"
 export CASES
 
 PORT=7000
@@ -336,6 +336,68 @@ case_check()
 	sync_barrier end
 }
 
+# serve PORT, hold NAME PORT MODE: the two ends of a connection with this mode, which says hello at
+# once, and ping and pong when /tmp/switched exists at the client
+serve()
+{
+	/t/smc_run /t/sockprobe new,4 "bind,0.0.0.0,$1" listen accept send,hello recv send,pong \
+		> "/tmp/server.$1" &
+	wait_for 10 listening "$1" || fail "not listening"
+}
+
+hold()
+{
+	: > "/tmp/client.$2"
+	/t/smc_run /t/sockprobe new,4 "connect,$(peer_addr),$2" recv file,/tmp/switched send,ping \
+		recv > "/tmp/client.$2" &
+	wait_for 20 grep -q hello "/tmp/client.$2" || fail "no hello from $2"
+	same "$1" "$(json_values mode sock -r "$2")" "$3"
+}
+
+# The client's host is switched off and on again, then the server's. The first connection outlives it
+# all.
+case_switch()
+{
+	first=$((PORT + 10))
+	if [ "$HOST" = 1 ]; then
+		for port in 0 1 2 3 4; do
+			serve $((first + port))
+		done
+		sync_signal ready
+		sync_wait client_done || fail "client"
+		same 'disable' "$(/t/smcctl disable)" \
+			'New connections use TCP; 2 stay on SMC until they are closed.'
+		sync_signal off
+		sync_wait server_off_done || fail "client"
+		status 0 /t/smcctl enable
+		sync_signal on
+		wait
+		same 'all of them ended well' "$(cat /tmp/server.701[0-4] | tr '\n' ' ')" \
+			'ping ping ping ping ping '
+	else
+		sync_wait ready || fail "server"
+		rm -f /tmp/switched
+		hold 'before' "$first" SMCR
+		same 'disable' "$(/t/smcctl disable)" \
+			'New connections use TCP; 1 stay on SMC until they are closed.'
+		hold 'switched off here' $((first + 1)) TCP
+		same 'the reason' "$(json_values reason sock -r $((first + 1)))" 0x03000000
+		same 'enable' "$(/t/smcctl enable)" 'New connections may use SMC; 1 use it.'
+		hold 'switched on again' $((first + 2)) SMCR
+		sync_signal client_done
+		sync_wait off || fail "server"
+		hold 'switched off there' $((first + 3)) TCP
+		sync_signal server_off_done
+		sync_wait on || fail "server"
+		hold 'switched on there' $((first + 4)) SMCR
+		same 'the first one' "$(json_values mode sock -r "$first")" SMCR
+		touch /tmp/switched
+		wait
+		same 'pongs' "$(cat /tmp/client.701* | grep -c pong)" 5
+	fi
+	sync_barrier end
+}
+
 # A TCP connection of a program that does not use SMC, between hosts that support SMC
 case_applicability()
 {
@@ -388,14 +450,20 @@ case_config()
 	/t/smcctl ueid add SAVED.2 || fail "ueid add"
 	/t/smcctl pnet add NET1 netdev eth0 ibdev rxe0 || fail "pnet add"
 	/t/smcctl pnet add NET2 netdev later || fail "pnet add"
+	status 0 /t/smcctl setting set wmem 131072
+	status 1 /t/smcctl setting set wmem 1
+	/t/smcctl setting > /tmp/setting
 	/t/smcctl ueid > /tmp/ueid
 	/t/smcctl pnet > /tmp/pnet
 	status 0 /t/smcctl save /tmp/smc.conf
 	cat /tmp/smc.conf
 	/t/smcctl ueid flush
 	/t/smcctl pnet flush
+	/t/smcctl setting set wmem 65536
 	same 'nothing is left' "$(/t/smcctl -j pnet)" '[]'
 	status 0 /t/smcctl restore /tmp/smc.conf
+	same 'settings' "$(/t/smcctl setting)" "$(cat /tmp/setting)"
+	same 'wmem' "$(cat /proc/sys/net/smc/wmem)" 131072
 	same 'UEIDs' "$(/t/smcctl ueid)" "$(cat /tmp/ueid)"
 	same 'PNET IDs' "$(/t/smcctl pnet)" "$(cat /tmp/pnet)"
 	status 0 /t/smcctl restore /tmp/smc.conf

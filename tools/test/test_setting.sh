@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# smcctl setting, enable and disable, on the fake host of test/fake_netlink.so and test/fake_host.so.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")/.." || exit 1
+. test/ktap.sh
+. test/fakes.sh
+sys=$FAKE_PROC/net/smc
+
+squeezed()
+{
+	"$@" | tr -s ' '
+}
+
+echo "KTAP version 1"
+
+echo 1 >"$sys/enabled"
+echo 65536 >"$sys/wmem"
+echo 4294967295 >"$sys/autocorking_size"
+
+# --- setting ---
+expect 'setting' 'NAME VALUE
+autocorking_size 4294967295
+enabled 1
+wmem 65536' squeezed ctl normal setting
+expect 'setting show is the same' "$(ctl normal setting)" ctl normal setting show
+expect_match 'setting as JSON' '*"name":"wmem",*"value":65536,*"writable":true*' \
+	ctl normal -j setting
+expect 'set' '' ctl normal setting set wmem 131072
+expect 'set: done' 131072 cat "$sys/wmem"
+expect 'set: no such setting' 'smcctl: the loaded smc module has no setting net.smc.colour' \
+	ctl normal setting set colour 1
+expect_rc 'set: no such setting: status 1' 1 ctl normal setting set colour 1
+for words in 'set wmem' 'set wmem 1 2' set bogus; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "setting $words" 'smcctl: setting is followed by*' ctl normal setting $words
+done
+expect_usage 'set: a path' "smcctl: '../ipv4/ip_forward' is no name of a setting" \
+	ctl normal setting set ../ipv4/ip_forward 1
+expect_usage 'set: text' "smcctl: 'many' is no number" ctl normal setting set wmem many
+
+# --- enable, disable ---
+expect 'disable' 'New connections use TCP; 1 stay on SMC until they are closed.' ctl normal disable
+expect 'disable: done' 0 cat "$sys/enabled"
+expect 'enable' 'New connections may use SMC; 1 use it.' ctl normal enable
+expect 'enable: done' 1 cat "$sys/enabled"
+expect_match 'disable as JSON' '*"enabled":false,*"smc_connections":1*' ctl normal -j disable
+expect_match 'enable as JSON' '*"enabled":true,*' ctl normal -j enable
+expect_usage 'disable takes nothing' "smcctl: disable takes no argument 'x'" ctl normal disable x
+rm "$sys/enabled"
+expect 'disable: not with the in-tree module' \
+	'smcctl: the loaded smc module has no setting net.smc.enabled' ctl normal disable
+expect_rc 'disable: not with the in-tree module: status 1' 1 ctl normal disable
+expect 'disable without module' \
+	'smcctl: this kernel has no SMC: load the smc module (modprobe smc)' ctl nofamily disable
+rm -r "$sys"
+expect 'setting without module' \
+	'smcctl: this kernel has no SMC: load the smc module (modprobe smc)' ctl nofamily setting
+
+ktap_done
