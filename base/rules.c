@@ -20,6 +20,7 @@
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
+#include <smc/base/settings.h>
 
 /* Gap between rules added without a number, so that others fit in. */
 #define NUM_STEP	10U
@@ -191,6 +192,16 @@ static int rules_find_place(struct rules_net *r, struct smc_rule *rule,
 	return r->count < SMC_RULES_MAX ? 0 : -ENOSPC;
 }
 
+/* Return a new entry that is in no list, or NULL. */
+static struct rules_entry *rules_entry_create(const struct smc_rule *rule)
+{
+	struct rules_entry *e = smc_fault_null(RULE, kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT));
+
+	if (e)
+		e->rule = *rule;
+	return e;
+}
+
 /**
  * smc_rules_add() - Add a rule
  * @net: namespace
@@ -210,10 +221,9 @@ int smc_rules_add(struct net *net, const struct smc_rule *rule)
 
 	if (!rules_end_is_valid(&rule->local) || !rules_end_is_valid(&rule->remote))
 		return -EINVAL;
-	new = smc_fault_null(RULE, kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT));
+	new = rules_entry_create(rule);
 	if (!new)
 		return -ENOMEM;
-	new->rule = *rule;
 	mutex_lock(&r->mutex);
 	rc = rules_find_place(r, &new->rule, &pos);
 	if (!rc) {
@@ -309,13 +319,40 @@ bool smc_rules_get(struct net *net, u32 from, struct smc_rule *rule, u64 *hits)
 
 /* ---- namespaces -------------------------------------------------------------- */
 
+/* Copy the rules of the initial namespace to one that nobody knows yet. Return 0 or -ENOMEM. */
+static int rules_inherit(struct rules_net *r)
+{
+	struct rules_net *first = rules_of_net(&init_net);
+	struct rules_entry *e, *new;
+	int rc = 0;
+
+	mutex_lock(&first->mutex);
+	list_for_each_entry(e, &first->list, node) {
+		new = rules_entry_create(&e->rule);
+		if (!new) {
+			rc = -ENOMEM;
+			break;
+		}
+		list_add_tail(&new->node, &r->list);
+		r->count++;
+	}
+	mutex_unlock(&first->mutex);
+	return rc;
+}
+
 static int __net_init rules_net_init(struct net *net)
 {
 	struct rules_net *r = rules_of_net(net);
+	int rc;
 
 	mutex_init(&r->mutex);
 	INIT_LIST_HEAD(&r->list);
-	return 0;
+	if (!smc_settings_is_heir(net))
+		return 0;
+	rc = rules_inherit(r);
+	if (rc)
+		smc_rules_flush(net);
+	return rc;
 }
 
 static void __net_exit rules_net_exit(struct net *net)

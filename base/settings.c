@@ -22,6 +22,21 @@ static unsigned int settings_net_id __read_mostly;
 static const char settings_default_ueid[SMC_SETTINGS_UEID_LEN + 1] =
 	"SMCV2-DEFAULT-UEID              ";
 
+/* Sysctl netns_inherit: one value for all namespaces, which only the initial one can change. */
+u8 smc_settings_inherit __read_mostly;
+
+/**
+ * smc_settings_is_heir() - Check whether a new namespace begins as the initial one is
+ * @net: namespace that is set up
+ *
+ * Return: false if it begins with the defaults, as the namespaces do that the module finds when it
+ * is loaded.
+ */
+bool smc_settings_is_heir(const struct net *net)
+{
+	return READ_ONCE(smc_settings_inherit) && !net_eq(net, &init_net);
+}
+
 /**
  * smc_settings_get() - Return the settings of a namespace
  * @net: namespace
@@ -200,10 +215,29 @@ void smc_settings_flush_ueids(struct net *net)
 	spin_unlock_bh(&sn->lock);
 }
 
+/* Copy the settings of the initial namespace, then begin anew with all that is no setting. */
+static void settings_inherit(struct smc_settings *sn)
+{
+	struct smc_settings *first = smc_settings_get(&init_net);
+
+	spin_lock_bh(&first->lock);
+	*sn = *first;
+	spin_unlock_bh(&first->lock);
+	spin_lock_init(&sn->lock);
+	atomic64_set(&sn->rmb_bytes, 0);
+	sn->mem_bytes = 0;
+	sn->sysctl = NULL;
+	sn->sysctl_table = NULL;
+}
+
 static int __net_init settings_net_init(struct net *net)
 {
 	struct smc_settings *sn = smc_settings_get(net);
 
+	if (smc_settings_is_heir(net)) {
+		settings_inherit(sn);
+		return 0;
+	}
 	spin_lock_init(&sn->lock);
 	sn->ueid_default = true;
 	sn->wmem = 65536;

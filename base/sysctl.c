@@ -30,8 +30,8 @@ static int hs_max_max = SMC_SETTINGS_HS_TOTAL;
 #define SMC_SETTINGS_DATA(member)	((void *)offsetof(struct smc_settings, member))
 
 /*
- * .data holds offsets into struct smc_settings; each namespace gets a copy with addresses. One
- * value is the machine's: other namespaces than the initial one can only read it.
+ * .data holds offsets into struct smc_settings; each namespace gets a copy with addresses. Two
+ * values are the machine's: other namespaces than the initial one can only read them.
  */
 static const struct ctl_table sysctl_template[] = {
 	{
@@ -214,6 +214,14 @@ static const struct ctl_table sysctl_template[] = {
 		.extra1 = SYSCTL_ONE,
 		.extra2 = &hs_max_max,
 	}, {
+		.procname = "netns_inherit",
+		.data = &smc_settings_inherit,
+		.maxlen = sizeof(u8),
+		.mode = 0644,
+		.proc_handler = proc_dou8vec_minmax,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
+	}, {
 		.procname = "send_hostname",
 		.data = SMC_SETTINGS_DATA(send_hostname),
 		.maxlen = sizeof(u8),
@@ -234,6 +242,11 @@ static const struct ctl_table sysctl_template[] = {
 
 #define SYSCTL_ENTRIES	ARRAY_SIZE(sysctl_template)
 
+static bool sysctl_is_of_machine(const struct ctl_table *entry)
+{
+	return entry->data == &smc_host_mem_max || entry->data == &smc_settings_inherit;
+}
+
 static int __net_init sysctl_net_init(struct net *net)
 {
 	struct smc_settings *sn = smc_settings_get(net);
@@ -247,7 +260,7 @@ static int __net_init sysctl_net_init(struct net *net)
 		return -ENOMEM;
 	memcpy(table, sysctl_template, sizeof(sysctl_template));
 	for (i = 0; i < SYSCTL_ENTRIES; i++) {
-		if (table[i].data != &smc_host_mem_max)
+		if (!sysctl_is_of_machine(&table[i]))
 			table[i].data = (u8 *)sn + (uintptr_t)sysctl_template[i].data;
 		else if (!net_eq(net, &init_net))
 			table[i].mode = 0444;

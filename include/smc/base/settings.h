@@ -152,9 +152,12 @@ static inline unsigned long smc_settings_jiffies(int secs)
 	return min_t(u64, (u64)secs * HZ, MAX_JIFFY_OFFSET);
 }
 
+extern u8 smc_settings_inherit;
+
 int smc_settings_init(void);
 void smc_settings_exit(void);
 struct smc_settings *smc_settings_get(struct net *net);
+bool smc_settings_is_heir(const struct net *net);
 
 u32 smc_settings_get_ueids(struct net *net, u8 out[SMC_SETTINGS_UEIDS_MAX][SMC_SETTINGS_UEID_LEN]);
 bool smc_settings_match_ueid(struct net *net, const u8 (*peer)[SMC_SETTINGS_UEID_LEN], u32 n,

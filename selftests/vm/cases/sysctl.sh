@@ -4,7 +4,7 @@
 # net.smc.*: each name with its default and its limits, and the effect of the settings that no other
 # script tests. For --topology lo.
 
-CASES="values names machine kinds buffers depth conns ceiling share host_groups corking unload:60"
+CASES="values names machine inherit kinds buffers depth conns ceiling share host_groups corking unload:60"
 export CASES
 
 # name, default, least, most
@@ -84,11 +84,11 @@ case_values()
 	done || exit 1
 }
 
-# The table above has all files, but one.
+# The table above has all files, but two.
 case_names()
 {
 	expect "files" "$(ls "$sys")" = \
-		"$({ echo "$SETTINGS" | cut -d ' ' -f 1; echo smcr_max_mem_kb; } | sort)"
+		"$({ echo "$SETTINGS" | cut -d ' ' -f 1; echo smcr_max_mem_kb; echo netns_inherit; } | sort)"
 }
 
 # The one setting of the machine: a sixteenth of its memory. Other namespaces see it, and cannot
@@ -107,6 +107,49 @@ case_machine()
 		fail "$name was changed by another namespace"
 	grep -q 'Permission denied' /run/error || fail "$name: $(cat /run/error)"
 	expect "$name then" "$(cat "$sys/$name")" -eq 0
+}
+
+# as_heir COMMAND...: the output in a new namespace
+as_heir()
+{
+	ip netns add heir || fail "no namespace"
+	ip netns exec heir "$@"
+	ip netns del heir
+}
+
+# New namespaces begin as the initial one is, if that says so; then each goes its own way.
+case_inherit()
+{
+	expect "default of netns_inherit" "$(cat $sys/netns_inherit)" -eq 0
+	expect_refused netns_inherit 2
+	set_value wmem 131072
+	set_value smcr_link_policy 2
+	set_value enabled 0
+	/t/smcctl ueid add HEIRLOOM || fail "no UEID"
+	/t/smcctl policy add deny local-port 22 || fail "no rule"
+	/t/smcctl policy add allow number 50 remote 10.0.0.0/8 || fail "no rule"
+	fresh=$(as_heir cat $sys/wmem $sys/smcr_link_policy $sys/enabled | xargs)
+	expect "settings without it" "$fresh" = "65536 0 1"
+	expect "rules without it" "$(as_heir /t/smcctl policy | sed 1d)" = ""
+	set_value netns_inherit 1
+	expect "settings" "$(as_heir /t/smcctl setting)" = "$(/t/smcctl setting)"
+	expect "user EIDs" "$(as_heir /t/smcctl ueid)" = "HEIRLOOM"
+	expect "rules" "$(as_heir /t/smcctl policy)" = "$(/t/smcctl policy)"
+	expect "an older namespace" "$(in_other wmem)" -eq 65536
+	expect "netns_inherit elsewhere" "$(in_other netns_inherit)" -eq 1
+	! ip netns exec other sh -c "echo 0 > $sys/netns_inherit" 2> /run/error ||
+		fail "netns_inherit was changed by another namespace"
+	as_heir sh -c "echo 3 > $sys/smcr_link_policy; /t/smcctl ueid flush; /t/smcctl policy flush"
+	expect "the initial one then" "$(cat $sys/smcr_link_policy)" -eq 2
+	expect "its user EIDs" "$(/t/smcctl ueid)" = "HEIRLOOM"
+	expect "its rules" "$(/t/smcctl policy | sed 1d | wc -l)" -eq 2
+	set_value netns_inherit 0
+	set_value wmem 65536
+	set_value smcr_link_policy 0
+	set_value enabled 1
+	/t/smcctl policy flush
+	/t/smcctl ueid del HEIRLOOM
+	/t/smcctl ueid add SMCV2-DEFAULT-UEID
 }
 
 # open_conns N [OPTION...]: opens N connections; close_conns: closes them, and waits for the end of
