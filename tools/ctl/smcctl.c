@@ -31,6 +31,7 @@ static const char doc[] =
 	"  check                would SMC be used, and if not, why: HOST [PORT]\n"
 	"  applicability        how much of the TCP traffic could use SMC: [SECONDS]\n"
 	"  holders              sockets of all namespaces that keep the module loaded\n"
+	"  report               write FILE, an archive for a bug report\n"
 	"  enable               new connections may use SMC (net.smc.enabled)\n"
 	"  disable              new connections use TCP, existing ones go on\n"
 	"  setting              net.smc.*: show, set NAME VALUE\n"
@@ -163,6 +164,7 @@ static const struct {
 	{ "check", cmd_check, NULL },
 	{ "applicability", cmd_applicability, NULL },
 	{ "holders", NULL, cmd_holders },
+	{ "report", cmd_report, NULL },
 	{ "enable", NULL, cmd_enable },
 	{ "disable", NULL, cmd_disable },
 	{ "setting", cmd_setting, NULL },

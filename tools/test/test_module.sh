@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Which module runs and which one is installed: smcctl info, check and prometheus, on the fake host
-# of test/fake_netlink.so and test/fake_host.so.
+# Which module runs and which one is installed: smcctl info, check and prometheus, and smcctl report,
+# on the fake host of test/fake_netlink.so and test/fake_host.so.
 # shellcheck disable=SC2317 # functions are called through expect
 
 cd "$(dirname "$0")/.." || exit 1
@@ -127,5 +127,36 @@ installed
 expect 'not loaded, none is installed' \
 	"$(twice "No SMC module is loaded or installed: kernel $release.")" none
 expect_rc 'not loaded: status 1' 1 ctl nofamily info
+
+# --- report ---
+installed "$own" 1.2.3 "$src" AF_SMC
+: >"$FAKE_PROC/smc_holders"
+archive=$tmp/report.tar
+# the fake netlink answers only smcctl
+for program in ip rdma dmesg; do
+	printf '#!/bin/sh\necho "%s $*"\n' "$program" >"$tmp/bin/$program"
+	chmod +x "$tmp/bin/$program"
+done
+expect_match 'report' "$archive: 19 files. *" ctl normal report "$archive"
+# content FILE: a file of the archive
+content()
+{
+	tar -xOf "$archive" "smc-report/$1"
+}
+expect 'report: its files' 19 sh -c "tar -tf '$archive' | grep -c '^smc-report/[a-z]*[.][a-z]*\$'"
+for object in info setting device linkgroup link stats ueid pnet policy holders; do
+	expect "report: $object" "$(ctl normal -j "$object")" content "$object.json"
+done
+expect 'report: sock has all sockets' "$(ctl normal -a -j sock)" content sock.json
+expect_match 'report: module' "filename: *$own*" content module.txt
+expect 'report: other programs' 'rdma dev
+rdma link' content rdma.txt
+expect 'report: for its owner only' '-rw-------' sh -c "ls -l '$archive' | cut -c 1-10"
+expect 'report: replaces no file' "smcctl: $archive: File exists" ctl normal report "$archive"
+expect_rc 'report: replaces no file: status 1' 1 ctl normal report "$archive"
+expect_usage 'report without file' 'smcctl: report is followed by*' ctl normal report
+rm "$archive"
+expect_match 'report without module' "$archive: 19 files. *" ctl nofamily report "$archive"
+expect_match 'report without module: info' 'smcctl: No SMC module is loaded*' content info.json
 
 ktap_done
