@@ -285,4 +285,5 @@ module_init(smc_diag_init);
 module_exit(smc_diag_exit);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("SMC socket monitoring via sock_diag");
+MODULE_VERSION(SMC_VERSION);
 MODULE_ALIAS_NET_PF_PROTO_TYPE(PF_NETLINK, NETLINK_SOCK_DIAG, 43 /* AF_SMC */);

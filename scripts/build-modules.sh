@@ -97,7 +97,7 @@ for series in "$@"; do
 	out=$top/build/$release$suffix
 	sources="$("$top/scripts/sources.sh") $(cd "$top" && echo selftests/kunit/*.[ch])"
 	# shellcheck disable=SC2046,SC2086 # lists of files
-	inputs=$(cd "$top" && inputs "$kdir" Kbuild Makefile scripts/build-modules.sh \
+	inputs=$(cd "$top" && inputs "$kdir" Kbuild Makefile VERSION scripts/build-modules.sh \
 		$(find include -name '*.h' | sort) $sources)
 	inputs="$inputs f=$fault g=$gcov k=$kunit n=$nodebug o=$option p=$nobtf"
 	last=$(cat "$out/inputs" 2> /dev/null || :)
@@ -109,7 +109,7 @@ for series in "$@"; do
 	# a tree of links: objects of different kernels must not meet
 	rm -rf "$out"
 	mkdir -p "$out"
-	for f in Kbuild Makefile include scripts; do
+	for f in Kbuild Makefile VERSION include scripts; do
 		ln -s "$top/$f" "$out/$f"
 	done
 	for f in $sources; do

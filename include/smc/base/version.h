@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which module this is: what tells it from others that are called smc.ko. */
+/*
+ * Which module this is: what tells it from others that are called smc.ko. SMC_VERSION comes from the
+ * file VERSION, see Kbuild.
+ */
 #ifndef _SMC_BASE_VERSION_H
 #define _SMC_BASE_VERSION_H
 
 /* In netlink, and in the module's file as the field smc_name of modinfo. */
 #define SMC_NAME	"AF_SMC"
-
-/* The build may set it. */
-#ifndef SMC_VERSION
-#define SMC_VERSION	"1.0.0"
-#endif
 
 #endif
