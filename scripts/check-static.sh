@@ -32,7 +32,7 @@ trap 'rm -rf "$tmp"' EXIT
 "$top/selftests/vm/fetch.sh" --headers-only || exit 1
 
 git ls-files '*.c' '*.h' > "$tmp/c"
-git ls-files '*.sh' tools/smc_run tools/smc_trace tools/completion/smcctl .ci/run > "$tmp/sh"
+git ls-files '*.sh' tools/smc_run tools/smc_trace tools/completion 'packaging/debian/smc-dkms.p*' packaging/debian/tests/installed .ci/run > "$tmp/sh"
 if [ ! -s "$tmp/c" ] || [ ! -s "$tmp/sh" ]; then
 	echo "not ok 1 static: git lists no files in $top: a clone is needed"
 	exit 1

@@ -168,9 +168,9 @@ expect 'links are installed' ' 3 smcctl' links
 make -s install DESTDIR="$tmp/bare" PREFIX=/usr >"$tmp/install.log" 2>&1
 bare()
 {
-	(cd "$tmp/bare/usr/sbin" && find . ! -name smc_cgroup ! -name .)
+	(cd "$tmp/bare/usr/sbin" && find . ! -name smc_cgroup ! -name . | sort | xargs)
 }
-expect 'only if they are wanted' './smcctl' bare
+expect 'only if they are wanted' './smc_trace ./smcctl' bare
 includes()
 {
 	printf '#include <linux/smc_own.h>\nint x = SMC_OWN_SPLICE_LEND;\n' |

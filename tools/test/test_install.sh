@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make install and make uninstall of the tools: all that a program needs is installed with it, and
+# nothing is left behind.
+# shellcheck disable=SC2317 # functions are called through expect
+
+cd "$(dirname "$0")/.." || exit 1
+. test/ktap.sh
+
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+root=$tmp/root
+
+tools()
+{
+	make -s "$@" DESTDIR="$root" PREFIX=/usr SMC_TOOLS_NAMES=y 2>&1
+}
+
+# programs: print the names of the installed programs
+programs()
+{
+	find "$root/usr/bin" "$root/usr/sbin" -mindepth 1 -printf '%f\n' | sort
+}
+
+# without FOLDER SUFFIX: print the programs that have no such file
+without()
+{
+	for p in $(programs); do
+		[ -e "$root/usr/share/$1/$p$2" ] || echo "$p"
+	done
+}
+
+# not_completed: print the programs for which the file of their name registers no completion
+not_completed()
+{
+	for p in $(programs); do
+		# shellcheck disable=SC1090 # one after the other
+		(. "$root/usr/share/bash-completion/completions/$p" && complete -p "$p") > /dev/null 2>&1 ||
+			echo "$p"
+	done
+}
+
+# other_versions: print the programs with another version than that of the file VERSION
+other_versions()
+{
+	want=$(cat ../VERSION)
+	for p in $(programs); do
+		program=$(echo "$root"/usr/*bin/"$p")
+		for option in --version -V; do
+			has=$("$program" "$option" 2> /dev/null) && break
+		done
+		[ "${has##* }" = "$want" ] || echo "$p: $has"
+	done
+}
+
+# completed PROGRAM WORD...: print the completions of the last word, on one line
+completed()
+{
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	# shellcheck disable=SC1090 # one after the other
+	(. "completion/$1" && COMP_WORDS[0]=./$1 && COMPREPLY=() && "_$1" && echo "${COMPREPLY[*]}") 2>&1
+}
+
+echo "KTAP version 1"
+expect 'install' '' tools install
+expect 'programs' "$(printf '%s\n' smc_cgroup smc_pnet smc_run smc_trace smcctl smcr smcss |
+	if [ -x smc_cgroup ]; then cat; else grep -v smc_cgroup; fi)" programs
+expect 'each program has a man page' '' without man/man8 .8
+expect 'each program has a completion' '' without bash-completion/completions ''
+expect 'each completion knows its program' '' not_completed
+expect 'each program has the version of the tree' '' other_versions
+expect 'samples are where they have no effect' 'modprobe.conf modules-load.conf smc_times.bt sysctl.conf' \
+	bash -c "cd $root/usr/share/doc/smc/examples && echo *"
+expect 'unit files name the installed program' '' \
+	grep -L /usr/sbin/smcctl "$root"/usr/lib/systemd/system/*.service
+expect 'all files may be read' '' find "$root" -type f ! -perm -444
+
+expect 'smc_run: options' --verify completed smc_run --veri
+expect 'smc_run: families' 'auto inet smc' completed smc_run -f ''
+expect 'smc_run: orders' disable completed smc_run -f inet disabl
+expect 'smc_trace: options' '-m -c -f -h -V' completed smc_trace -
+expect 'smc_cgroup: orders' 'start stop status' completed smc_cgroup ''
+
+# a file of smc-tools in place of one of ours
+rm "$root/usr/sbin/smcr"
+echo other > "$root/usr/sbin/smcr"
+expect 'uninstall' '' tools uninstall
+expect 'uninstall: a program of another package stays' "$root/usr/sbin/smcr" find "$root" ! -type d
+rm "$root/usr/sbin/smcr"
+expect 'uninstall leaves nothing' '' find "$root" ! -type d
+expect '... and no folder of ours' '' find "$root" -name 'smc*'
+ktap_done
