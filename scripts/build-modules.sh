@@ -47,26 +47,10 @@ shift $((OPTIND - 1))
 command -v pahole > /dev/null || nobtf=y
 export PATH="/usr/lib/ccache:$PATH" CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 
-# Debian 13's kernels want that release's compiler: its tree, with our folders at the
-# same place. The mounts are in a namespace of their own and go with it. (In a chroot
-# nobody may make the root private, so they are also undone.)
+# Debian 13's kernels want that release's compiler: its tree, with our folders at the same place.
 in_tree()
 {
-	how=private
-	unshare --mount --propagation private true 2> /dev/null || how=unchanged
-	# shellcheck disable=SC2016 # for the other shell
-	unshare --mount --propagation "$how" sh -eu -c '
-		tree=$1
-		top=$2
-		cache=$3
-		shift 3
-		trap "umount -l $tree$cache $tree$top $tree/proc 2> /dev/null || :" EXIT
-		mount -t proc proc "$tree/proc"
-		for d in "$top" "$cache"; do
-			mkdir -p "$tree$d"
-			mount --bind "$d" "$tree$d"
-		done
-		chroot "$tree" "$@"' sh "$cache/debian-13" "$top" "$cache" "$@"
+	"$top/scripts/in-tree.sh" "$cache/debian-13" "$top" "$cache" / "$@"
 }
 
 # inputs KDIR FILE...: prints a checksum of what the result depends on, but for the options
