@@ -13,10 +13,19 @@ ifeq ($(wildcard $(KDIR)/vmlinux),)
 NOBTF := CONFIG_DEBUG_INFO_BTF_MODULES=
 endif
 
-KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
+# STRIPPED=y: for packages, which strip the modules: only BTF is made from debugging information then
+ifneq ($(and $(STRIPPED),$(NOBTF)),)
+NOBTF += CONFIG_DEBUG_INFO=
+endif
 
-.PHONY: all modules clean install help load unload demo check check-static check-unit \
-	check-layers coverage check-vm check-debug check-long check-programs vm bench profile bench-failover fuzz tools
+KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
+RELEASE = $(shell cat $(KDIR)/include/config/kernel.release)
+MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
+# In a staging folder depmod would see these modules alone: packages run it when they are installed.
+INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
+
+.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static check-unit \
+	check-layers check-packages coverage check-vm check-debug check-long check-programs vm bench profile bench-failover fuzz tools
 
 all: modules
 
@@ -29,9 +38,42 @@ modules:
 tools:
 	+$(MAKE) -C tools
 
-## install: install the modules for the kernel of KDIR (in its updates/ folder) and run depmod
-install: modules
-	+$(KMAKE) INSTALL_MOD_DIR=updates modules_install
+## install: modules for the kernel of KDIR (in its updates/ folder), tools, units, samples; DESTDIR=, PREFIX=
+install: modules tools
+ifeq ($(DESTDIR),)
+	@$(TOP)/scripts/keep-ism.sh
+endif
+	+$(KMAKE) $(INSTALL_TO) modules_install
+	+$(MAKE) -C tools install
+ifeq ($(DESTDIR),)
+	@$(TOP)/scripts/unload.sh --replaced
+endif
+
+## uninstall: remove what install has installed; unloads the modules if nothing uses them
+uninstall:
+	rm -f $(MODDIR)/smc.ko* $(MODDIR)/smc_diag.ko*
+	[ ! -d $(MODDIR) ] || rmdir --ignore-fail-on-non-empty $(MODDIR)
+	+$(MAKE) -C tools uninstall
+ifeq ($(DESTDIR),)
+	depmod $(RELEASE)
+	@$(TOP)/scripts/unload.sh --removed
+endif
+
+## deb: packages for Debian, in build/packages (needs dpkg-dev debhelper dh-dkms)
+deb:
+	@$(TOP)/scripts/make-packages.sh deb
+
+## rpm: packages with the modules for KDIR, in build/packages (needs rpmbuild)
+rpm:
+	@KDIR=$(KDIR) $(TOP)/scripts/make-packages.sh rpm
+
+# the sources of the modules, as DKMS builds them: DKMS_DIR
+DKMS_DIR = $(DESTDIR)/usr/src/smc-$(file <$(TOP)/VERSION)
+install-dkms:
+	cd $(TOP) && { $(TOP)/scripts/sources.sh; find include -name '*.h'; echo Kbuild Makefile VERSION \
+		scripts/kernel-supported.sh scripts/unload.sh; } | xargs -n 1 | sort -u | \
+		cpio -pdm --quiet $(abspath $(DKMS_DIR))
+	sed 's/@VERSION@/$(file <$(TOP)/VERSION)/' $(TOP)/packaging/dkms.conf > $(DKMS_DIR)/dkms.conf
 
 ## load: load the modules on this host
 load:
@@ -68,6 +110,10 @@ check-unit:
 ## check-layers: prove the layering from the object files
 check-layers:
 	@$(TOP)/scripts/check-layers.py
+
+## check-packages: packages are made and installed in a Debian tree; DKMS builds for two kernels
+check-packages:
+	@$(TOP)/scripts/check-packages.sh
 
 ## check-vm: the tests in virtual hosts
 check-vm:
@@ -106,6 +152,7 @@ check-long:
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \
 		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown
+	@$(TOP)/scripts/check-packages.sh vm
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on
 check-programs:
@@ -130,4 +177,4 @@ clean:
 help:
 	@sed -n 's/^## \([a-z-]*\): /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo
-	@echo "KDIR=<kernel headers>  W=1  are understood by: modules install"
+	@echo "KDIR=<kernel headers>  W=1  are understood by: modules install uninstall"

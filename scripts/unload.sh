@@ -1,18 +1,77 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Removes smc_diag and smc from this host, or says in one sentence why not.
+#
+# Removes smc_diag and smc from this host, or says who uses them. A module with open sockets stays:
+# the kernel refuses to remove it, and nothing here insists.
+#
+# Usage: unload.sh [--removed|--replaced]
+#   --removed    for removing a package: the module was uninstalled. One in use is no error, and
+#                neither is one that is not loaded, or not ours
+#   --replaced   for installing and upgrading: unloads nothing, says what stays loaded
 set -u
 
-stop() {
+module=/sys/module/smc
+switch="'modprobe -r smc_diag smc' when they have ended, or a reboot"
+
+stop()
+{
 	echo "smc: $*" >&2
 	exit 1
 }
 
+# Prints the programs that have sockets of the module, as smcctl holders does: the tools may not be
+# installed. Sockets of the in-tree module cannot be told apart.
+holders()
+{
+	inodes=$(awk 'NR > 1 && $2 { print $2 }' /proc/net/smc_holders 2> /dev/null | tr '\n' ' ')
+	# shellcheck disable=SC2012 # names of numbers; find of busybox prints no links
+	pids=$(cd /proc && ls -l [0-9]*/fd 2> /dev/null | awk -v inodes="$inodes" '
+		BEGIN { n = split(inodes, list, " "); for (i = 1; i <= n; i++) wanted["socket:[" list[i] "]"] }
+		/^[0-9]+\/fd:$/ { pid = $1; sub(/\/.*/, "", pid) }
+		$NF in wanted { print pid }' | sort -un)
+	for pid in $pids; do
+		echo "  $(cat "/proc/$pid/comm" 2> /dev/null) ($pid)" >&2
+	done
+	[ -n "$pids" ] || echo "  no program that can be named; see 'smcctl holders'" >&2
+}
+
+# Says that the module is in use and by whom
+say_used()
+{
+	echo "smc: $1 ($(cat $module/refcnt 2> /dev/null) references):" >&2
+	holders
+}
+
+case ${1:-} in
+--replaced)
+	[ -e $module ] || exit 0
+	[ "$(cat $module/srcversion 2> /dev/null)" != "$(modinfo -F srcversion smc 2> /dev/null)" ] || exit 0
+	loaded="the in-tree module"
+	# only ours has a version
+	[ ! -e $module/version ] || loaded="the module of version $(cat $module/version)"
+	say_used "$loaded stays loaded, with these users"
+	echo "smc: to use the installed one: $switch." >&2
+	exit 0
+	;;
+--removed)
+	[ -e $module/version ] || exit 0
+	if { [ ! -e /sys/module/smc_diag ] || rmmod smc_diag; } 2> /dev/null && rmmod smc 2> /dev/null; then
+		echo "smc: the module was unloaded."
+	else
+		say_used "the module is uninstalled, but stays loaded while it has users"
+		echo "smc: to be rid of it: $switch." >&2
+	fi
+	exit 0
+	;;
+esac
+
 [ "$(id -u)" = 0 ] || stop "removing a module needs root."
-[ -e /sys/module/smc ] || stop "the module is not loaded."
+[ -e $module ] || stop "the module is not loaded."
 if [ -e /sys/module/smc_diag ]; then
 	rmmod smc_diag || stop "smc_diag is in use."
 fi
-rmmod smc 2>/dev/null ||
-	stop "smc is in use ($(cat /sys/module/smc/refcnt) references); 'smcctl holders' tells by whom."
+rmmod smc 2> /dev/null || {
+	say_used "the module is in use"
+	exit 1
+}
 echo "smc: removed."
