@@ -153,6 +153,7 @@ check-long:
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \
 		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown
 	@$(TOP)/scripts/check-packages.sh vm
+	@$(TOP)/scripts/check-packages.sh rpm
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on
 check-programs:

@@ -4,7 +4,7 @@
 # Runs all tests, one test level after the other. The levels print KTAP; the last line is
 # "N passed, N failed". Exits with 0 only if nothing failed.
 #
-# Usage: check.sh [LEVEL...]	(default: static docs unit tools vm uml)
+# Usage: check.sh [LEVEL...]	(default: static docs unit tools packages vm uml)
 #   uml, debug and debug-short (a part of debug) run in User Mode Linux. debug takes too long for
 #   a gate. Kernels are fetched and built while the levels before run.
 set -u
@@ -16,7 +16,7 @@ failed=0
 skipped=0
 
 mkdir -p "$out"
-[ $# -gt 0 ] || set -- static docs unit tools vm uml
+[ $# -gt 0 ] || set -- static docs unit tools packages vm uml
 
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || {
 	echo "0 passed, 1 failed"
@@ -37,6 +37,9 @@ prepare()
 {
 	case " $* " in
 	*" vm "*) "$top/selftests/vm/fetch.sh" 6.12 6.1 7 > "$out/vm-kernels.log" 2>&1 ;;
+	esac
+	case " $* " in
+	*" packages "*) "$top/selftests/vm/tree.sh" packaging < "$top/packaging/packages.txt" > /dev/null 2> "$out/tree.log" ;;
 	esac
 	# shellcheck disable=SC2086 # a list of words
 	exec "$top/selftests/uml/build-kernel.sh" $flavours > "$out/uml-kernels.log" 2>&1

@@ -1,0 +1,196 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The packages, in a Debian tree of the cache: made, judged by lintian, installed, a kernel is added,
+# removed. DKMS builds natively, for kernels of the cache that are lent to the tree. Prints KTAP.
+#
+# Usage: check-packages.sh [vm|rpm]
+#   vm   also: while they are installed, virtual hosts that run the tree use and remove them
+#   rpm  instead: RPMs, and make install and uninstall. They build the modules once more, and the gate has
+#        little time; both are part of make check-long
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+cache=$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}")
+version=$(cat "$top/VERSION")
+out=$top/build/packages
+mode=${1:-}
+cd "$top" || exit 1
+n=0
+rc=0
+
+"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || exit 1
+"$top/selftests/vm/fetch.sh" 6.12 6.1 > /dev/null || exit 1
+tree=$("$top/selftests/vm/tree.sh" packaging < "$top/packaging/packages.txt") || exit 1
+old=$(basename "$(readlink -f "$cache/kernels/6.1")")
+new=$(basename "$(readlink -f "$cache/kernels/6.12")")
+tmp=$(mktemp -d)
+# another run would install into the same tree
+exec 9> "$tree.use"
+flock 9
+# objects of earlier runs
+export CCACHE_DIR=$cache/ccache-packages CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1 DEBIAN_FRONTEND=noninteractive LC_ALL=C
+export PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin
+
+# result NAME STATUS: of a test whose output is in $tmp/log
+result()
+{
+	n=$((n + 1))
+	if [ "$2" -eq 0 ]; then
+		echo "ok $n packages: $1"
+	else
+		echo "not ok $n packages: $1"
+		sed 's/^/# /' "$tmp/log" | tail -60
+		rc=1
+	fi
+}
+
+in_tree()
+{
+	"$top/scripts/in-tree.sh" "$tree" "$out" "$cache" "$out" "$@"
+}
+
+# lend RELEASE: the headers of a kernel of the cache, and of its modules those of the family and what they
+# need, as its packages install them. With all modules depmod, which DKMS calls each time, takes longest.
+lend()
+{
+	mkdir -p "$tree/lib/modules/$1"
+	(cd "$cache/kernels/$1/modules" && cp -a --parents modules.builtin* modules.order kernel/net/smc \
+		kernel/drivers/infiniband/core "$tree/lib/modules/$1")
+	ln -sfn "$cache/kernels/$1/headers" "$tree/lib/modules/$1/build"
+}
+
+# files: what is in the tree, without what package management, depmod, caches, DKMS (its key) and rpm keep of their own
+files()
+{
+	(cd "$tree" && find . -xdev \( -path ./proc -o -path ./var/lib/dpkg -o -path ./var/log -o -path ./var/cache \
+		-o -path ./tmp -o -path ./run -o -path "./var/lib/dkms/mok.*" -o -path ./root/.rpmdb -o -path "./lib/modules/*/modules.*" -o -path ./var/lib/apt \
+		-o -path "./etc/ld.so.cache" -o -path "./usr/lib/modules/*/modules.*" \
+		-o -path ".$cache" -o -path ".$out" \) -prune -o -print | sort)
+}
+
+# module_of RELEASE MODULE: print the file that modprobe would load
+module_of()
+{
+	in_tree modinfo -k "$1" -n "$2"
+}
+
+# built RELEASE: DKMS has installed both modules, and they are what modprobe loads (compressed if those
+# of the kernel are)
+built()
+{
+	for m in smc smc_diag; do
+		module_of "$1" $m | sed 's/.xz$//' | grep -Fqx "/lib/modules/$1/updates/dkms/$m.ko" &&
+			[ "$(in_tree modinfo -k "$1" -F version $m)" = "$version" ] &&
+			in_tree modinfo -k "$1" -F vermagic $m | grep -Fq "$1 " || return 1
+	done
+}
+
+in_kernel()
+{
+	for m in smc smc_diag; do
+		module_of "$1" $m | grep -q "/kernel/net/smc/$m.ko" || return 1
+	done
+}
+
+# purge: also what an interrupted run has left
+purge()
+{
+	in_tree dpkg --purge smc-dkms smc-utils smc-tools
+}
+
+finish()
+{
+	purge > /dev/null 2>&1
+	rm -rf "$tree/lib/modules/$old" "$tree/lib/modules/$new" "$tree/lib/modules/9.9.9-none" "$tree/sys/bus" \
+		"$tree/var/lib/dkms/smc" "$tmp"
+}
+mkdir -p "$out"
+finish
+mkdir -p "$tmp"
+trap finish EXIT
+
+echo "KTAP version 1"
+
+if [ "$mode" = rpm ]; then
+	KDIR=$cache/kernels/6.12/headers scripts/make-packages.sh -t "$tree" rpm > "$tmp/log" 2>&1
+	result "RPMs are made, with the modules for 6.12" $?
+	in_tree rpm -qpl --nosignature "kmod-smc-$version-1.x86_64.rpm" > "$tmp/log" 2>&1 &&
+		grep -Fq "/lib/modules/$new/updates/smc.ko" "$tmp/log" &&
+		in_tree rpm -qp --scripts "kmod-smc-$version-1.x86_64.rpm" | grep -q 'machine has ISM devices'
+	result "kmod-smc has the modules, and asks about ISM devices" $?
+	# the sources that are packed into the RPM
+	built=(make -j2 -C "smc-$version" "DESTDIR=$out/staged" "KDIR=$cache/kernels/6.12/headers" STRIPPED=y)
+	rm -rf "$out/staged"
+	in_tree "${built[@]}" install > "$tmp/log" 2>&1 && ls "$out/staged/lib/modules/$new/updates"/smc.ko* >> "$tmp/log" &&
+		[ -e "$out/staged/usr/local/bin/smc_run" ] && in_tree "${built[@]}" uninstall >> "$tmp/log" 2>&1 &&
+		find "$out/staged" ! -type d >> "$tmp/log" && [ -z "$(find "$out/staged" ! -type d)" ]
+	result "make uninstall removes what make install has installed" $?
+	echo "1..$n"
+	exit $rc
+fi
+
+scripts/make-packages.sh -t "$tree" deb > "$tmp/log" 2>&1
+result "Debian packages are made" $?
+in_tree lintian --allow-root -I --fail-on error,warning,info "smc_${version}_amd64.changes" > "$tmp/log" 2>&1
+result "lintian has no complaint" $?
+dkms=smc-dkms_${version}_all.deb
+utils=smc-utils_${version}_amd64.deb
+
+lend "$old"
+in_tree depmod "$old"
+files > "$tmp/before"
+in_tree dpkg -i "$utils" > "$tmp/log" 2>&1 && in_tree smcctl --version >> "$tmp/log"
+result "smc-utils can be installed" $?
+# a package of that name and with one of its files
+mkdir -p "$tmp/other/DEBIAN" "$tmp/other/usr/sbin"
+printf '%s\n' 'Package: smc-tools' 'Version: 9' 'Architecture: all' 'Maintainer: a <a@b.example>' 'Description: a' \
+	> "$tmp/other/DEBIAN/control"
+echo other > "$tmp/other/usr/sbin/smcr"
+dpkg-deb -b "$tmp/other" "$out/other.deb" > "$tmp/log" 2>&1
+! in_tree dpkg -i other.deb >> "$tmp/log" 2>&1 && grep -q 'smc-utils conflicts with smc-tools' "$tmp/log"
+result "smc-tools is refused beside it" $?
+rm "$out/other.deb"
+
+mkdir -p "$tree/sys/bus/pci/drivers/ism/0000:00:00.0"
+! in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && grep -q 'this machine has ISM devices: 0000:00:00.0' "$tmp/log" &&
+	[ ! -e "$tree/usr/src/smc-$version" ]
+result "smc-dkms is refused on a machine with ISM devices" $?
+SMC_LOSES_ISM=yes in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && built "$old"
+result "... unless that is wanted; DKMS builds for 6.1" $?
+rm -r "$tree/sys/bus"
+
+lend "$new"
+in_tree depmod "$new"
+in_tree /etc/kernel/postinst.d/dkms "$new" > "$tmp/log" 2>&1 && built "$new" && built "$old"
+result "a new kernel is installed: DKMS builds for 6.12" $?
+
+mkdir -p "$tree/lib/modules/9.9.9-none/build/include"
+: > "$tree/lib/modules/9.9.9-none/build/Makefile"
+: > "$tree/lib/modules/9.9.9-none/build/.config"
+# (DKMS 3.0.10 of Debian 12 calls that an error, later ones skip it)
+in_tree /etc/kernel/postinst.d/dkms 9.9.9-none > "$tmp/log" 2>&1
+grep -q 'has no RDMA' "$tmp/log" && grep -q 'BUILD_EXCLUSIVE' "$tmp/log" &&
+	[ ! -e "$tree/var/lib/dkms/smc/$version/9.9.9-none" ]
+result "for a kernel that cannot run it nothing is built, and the reason is printed" $?
+rm -r "$tree/lib/modules/9.9.9-none"
+
+if [ "$mode" = vm ]; then
+	make -s -C selftests smc_traffic || exit 1
+	selftests/vm/vm.py --name packages --kernel 6.12 --module none --root "$tree" --mem 1024 \
+		--script selftests/vm/cases/packages.sh --add selftests/smc_traffic \
+		--timeout 1500 9>&- |
+		sed 's/^/    /' | tee "$tmp/log"
+	[ "${PIPESTATUS[0]}" -eq 0 ]
+	result "a virtual host uses and removes it" $?
+fi
+
+in_tree dpkg -r smc-dkms > "$tmp/log" 2>&1 && in_kernel "$old" && in_kernel "$new"
+result "removed: the modules of both kernels are back" $?
+purge > "$tmp/log" 2>&1
+rm -rf "$tree/lib/modules/$new"
+files | diff "$tmp/before" - > "$tmp/log"
+result "... and nothing is left" $?
+
+echo "1..$n"
+exit $rc

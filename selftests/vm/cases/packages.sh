@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# The life of the package smc-dkms on hosts that run the Debian tree of scripts/check-packages.sh, where it is
+# installed and DKMS has built it: the module is loaded by its name, transfers by RDMA; then the package is
+# removed while a connection is open, which continues; at the end the in-tree module is back.
+
+CASES="load:300 traffic:200 removed:600 back:400 unload:60"
+export CASES
+
+BYTES=2097152
+
+# shellcheck disable=SC1091 # exists in the guest only
+. /h/tree.sh
+# Programs of the tree have their paths here: by its name busybox would run its own in their place.
+
+setup()
+{
+	# DKMS wants it for the "<(...)" of bash
+	[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+	setup_net && setup_rxe && mount_tree
+}
+
+file_of()
+{
+	in_tree /usr/sbin/modinfo -n "$1"
+}
+
+case_load()
+{
+	# for after the removal
+	cp "$TREE"/usr/src/smc-*/scripts/unload.sh "$TREE/run/unload.sh"
+	for m in smc smc_diag; do
+		file=$(file_of "$m")
+		expect "file of $m" "${file%.xz}" = "/lib/modules/$(uname -r)/updates/dkms/$m.ko"
+		in_tree /usr/sbin/modprobe "$m" || fail "modprobe $m"
+	done
+	ours || fail "not this module"
+	# an upgrade to the loaded module has nothing to say
+	expect "words" -z "$(in_tree /run/unload.sh --replaced 2>&1)"
+	sync_barrier loaded || exit 1
+}
+
+# connect SUBTEST...: RUN=exec: replaces the shell
+connect()
+{
+	$RUN /t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc --wait 10 "$@"
+}
+
+case_traffic()
+{
+	tx=$(rdma_bytes tx)
+	rx=$(rdma_bytes rx)
+	if [ "$HOST" = 1 ]; then
+		serve_named smc traffic
+	else
+		sync_wait up.traffic > /dev/null || exit 1
+		connect stream:2 || fail "client: $?"
+		sync_signal through.traffic
+	fi
+	expect "bytes sent by RDMA" "$(($(rdma_bytes tx) - tx))" -ge "$BYTES"
+	expect "bytes received by RDMA" "$(($(rdma_bytes rx) - rx))" -ge "$BYTES"
+}
+
+bytes_grown()
+{
+	[ "$(rdma_bytes tx)" -gt "$tx" ]
+}
+
+# remove: the package
+remove()
+{
+	in_tree /usr/bin/dpkg -r smc-dkms > /run/dpkg 2>&1 || fail "dpkg: $(cat /run/dpkg)"
+	cat /run/dpkg
+	for m in smc smc_diag; do
+		file=$(file_of "$m")
+		file=${file##*/kernel/}
+		expect "file of $m" "${file%.xz}" = "net/smc/$m.ko"
+	done
+	for f in "$TREE"/usr/src/smc-* "$TREE/var/lib/dkms/smc" "$TREE/lib/modules"/*/updates; do
+		[ ! -e "$f" ] || fail "$f is left"
+	done
+}
+
+# Host 2 holds a connection, by a program that has to be named. It survives, and with its end the
+# module can go.
+case_removed()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc > /run/server 2>&1 &
+		await_server 4430
+		sync_signal up.removed
+		sync_wait ended 400 > /dev/null || exit 1
+		kill $!
+	else
+		sync_wait up.removed > /dev/null || exit 1
+		tx=$(rdma_bytes tx)
+		RUN="exec" connect idle:600 > /run/idle 2>&1 &
+		holder=$!
+		wait_for 30 bytes_grown || fail "no connection: $(cat /run/idle)"
+		remove
+		grep -q 'stays loaded while it has users' /run/dpkg || fail "it does not say that the module stays"
+		grep -q "smc_traffic ($holder)" /run/dpkg || fail "the holder is not named"
+		ours || fail "the module was unloaded"
+		in_tree /run/unload.sh --replaced > /run/words 2>&1
+		grep -q 'the module of version .* stays loaded' /run/words || fail "replaced: $(cat /run/words)"
+		grep -q "smc_traffic ($holder)" /run/words || fail "replaced: the holder is not named"
+		kill "$holder" || fail "the connection has ended before: $(cat /run/idle)"
+		sync_signal ended
+	fi
+	wait_for 60 unload_module || fail "the module cannot be unloaded"
+}
+
+case_back()
+{
+	if [ "$HOST" = 1 ]; then
+		# loaded and not in use: the removal unloads it
+		in_tree /usr/sbin/modprobe smc || fail "modprobe"
+		remove
+		grep -q 'the module was unloaded' /run/dpkg || fail "it does not say that the module is gone"
+		[ ! -e /sys/module/smc ] || fail "the module is loaded"
+	fi
+	in_tree /usr/sbin/modprobe smc || fail "the in-tree module does not load"
+	! ours || fail "this is not the in-tree module"
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module cannot be unloaded"
+	expect "queue pairs left" "$(/usr/sbin/rdma resource show qp | grep -c 'comm \[smc\]')" -eq 0
+}
