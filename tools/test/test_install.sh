@@ -14,7 +14,7 @@ root=$tmp/root
 
 tools()
 {
-	make -s "$@" DESTDIR="$root" PREFIX=/usr SMC_TOOLS_NAMES=y 2>&1
+	make -s --no-print-directory "$@" DESTDIR="$root" PREFIX=/usr SMC_TOOLS_NAMES=y 2>&1
 }
 
 # programs: print the names of the installed programs
