@@ -353,8 +353,9 @@ if want "$p-faults" || want "$p-timers" || want "$p-groups" || want "$p-calls" |
 	scripts/build-modules.sh "${how[@]}" -f -o "$ours-fault" "uml-$kernel" || exit 1
 fi
 if [ "$flavour" = debug ]; then
-	# how connections end, and their clcsock
+	# how connections end, and their clcsock; "steps" sleeps for half an hour of real time
 	run "$p-ends" "${faults[@]}" --script "$cases/ends.sh" --add "$tests/smc_ends" \
+		--env "ENDS=matrix uring gone disabled holders netdev_gone device_gone netns_gone netns_gone_many driver_gone" \
 		--timeout 1500
 	run "$p-clcsock" "${faults[@]}" --script "$cases/clcsock.sh" \
 		--add "$tests/smc_clcsock" --timeout 900
