@@ -7,7 +7,7 @@
 # the packets of the right RNIC and of no other on both hosts, the counters of our module.
 
 CASES="table:120 route:120 pnetid:300 several:180 vlan:180 bond:240 bridge:240 names:120 service_address:180
-	rival_routes:180 many_addresses:240 late:120 address:240 mac:240 mtu:240 mtu_less:240 unload:60"
+	rival_routes:180 many_addresses:240 families:120 late:120 address:240 mac:240 mtu:240 mtu_less:240 unload:60"
 export CASES
 
 setup()
@@ -506,6 +506,25 @@ table_full()
 	# shellcheck disable=SC2046 # two numbers
 	set -- $(gids)
 	[ "$1" -eq "$2" ]
+}
+
+# GIDs of the other family, or of the link only, lead to no service address.
+case_families()
+{
+	reset
+	ip addr del "fd00:0::$HOST/64" dev eth0
+	ip addr add "fe80::$HOST/64" dev eth0 nodad
+	ip addr add "2001:db8::$HOST/128" dev lo || fail "no service address"
+	ip route add "2001:db8::$((3 - HOST))/128" via "fe80::$((3 - HOST))" dev eth0 \
+		src "2001:db8::$HOST" || fail "no route"
+	family=smc6
+	expect_fallback 2001:db8::1 03030000
+	family=smc
+	ip route del "2001:db8::$((3 - HOST))/128"
+	ip addr del "2001:db8::$HOST/128" dev lo
+	ip addr del "fe80::$HOST/64" dev eth0
+	ip addr add "fd00:0::$HOST/64" dev eth0 nodad
+	expect_over 0 10.0.0.1
 }
 
 # An RNIC is added after the listener.
