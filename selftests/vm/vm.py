@@ -202,10 +202,10 @@ class Run:
         built = {}
         for h in self.hosts:
             ours = None
-            if h.module == "ours":
-                ours = opt.ours.replace("{kver}", h.release)
+            if h.module in ("ours", "old"):
+                ours = getattr(opt, h.module).replace("{kver}", h.release)
                 if not os.path.exists(os.path.join(ours, "smc.ko")):
-                    raise Failure(f"no smc.ko in {ours} (see --ours)")
+                    raise Failure(f"no smc.ko in {ours} (see --{h.module})")
             key = (h.release, ours)
             if key not in built:
                 built[key] = build_initrd(h.release, self.out, str(len(built)),
@@ -427,9 +427,12 @@ def parse(argv):
     p.add_argument("--kernel", help="series or release; A,B for one per host (default: "
                    + ", ".join(f"{b} {v[1]}" for b, v in BEDS.items()) + ")")
     p.add_argument("--module", default="intree",
-                   help="ours, intree or none; A,B for one per host (default %(default)s)")
+                   help="ours, old (scripts/build-old.sh), intree or none; A,B for one per host "
+                   "(default %(default)s)")
     p.add_argument("--ours", default=os.path.join(TOP, "build", "{kver}"),
                    help="folder with our smc.ko; {kver} stands for the release")
+    p.add_argument("--old", default=os.path.join(TOP, "build", "{kver}-old"),
+                   help="folder with the smc.ko of the last released version")
     p.add_argument("--hosts", type=int, default=2, choices=(1, 2))
     p.add_argument("--router", action="store_true", help="a third host forwards between the two")
     p.add_argument("--links", type=int, default=1)

@@ -22,7 +22,7 @@ GOOD_QPS=2
 
 setup()
 {
-	setup_net && setup_rxe && load_smc || return 1
+	setup_net && setup_rxe && load_smc && set_write_imm || return 1
 	if [ -n "$SERVED" ]; then
 		for l in 0 1 2; do
 			/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || return 1
@@ -96,11 +96,15 @@ case_attacks()
 # After the attacks SMC works between the same two hosts.
 case_good_client()
 {
-	exchange 1 smc smc connects:5 stream:1
+	before
+	exchange 1 smc smc connects:5 stream:1 pingpong:5
 	[ -z "$SERVED" ] || {
 		echo 0 > /proc/net/smc_negcache
 		exchange 2 smc smc connects:5 stream:1
 	}
+	expect_imms grown
+	# (host 1 has got some from the hostile peer, whether it takes them or not)
+	imms_agreed || expect "immediate values sent" "$(stat_of tx_imm)" -eq 0
 }
 
 case_unload()

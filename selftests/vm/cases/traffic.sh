@@ -23,7 +23,7 @@ export CASES
 
 setup()
 {
-	setup_net && setup_rxe && load_smc
+	setup_net && setup_rxe && load_smc && set_write_imm
 }
 
 # arg_of NAME: the subtest with its argument, from TRAFFIC
@@ -58,13 +58,13 @@ case_stream()
 	rcvd=$(rxe_counter rcvd_pkts)
 	tx=$(rdma_bytes tx)
 	rx=$(rdma_bytes rx)
-	[ "$MODULE" != ours ] || writes=$(stat_of tx_write_bytes)
+	! ours || writes=$(stat_of tx_write_bytes)
 
 	traffic stream
 
 	expect_moved "SMC-R bytes sent" "$tx" "$(rdma_bytes tx)"
 	expect_moved "SMC-R bytes received" "$rx" "$(rdma_bytes rx)"
-	[ "$MODULE" != ours ] ||
+	! ours ||
 		expect_moved "bytes by RDMA WRITE" "$writes" "$(stat_of tx_write_bytes)"
 	# each packet has at most 4096 bytes of the stream
 	expect "RoCE packets sent" "$(($(rxe_counter sent_pkts) - sent))" -ge $((bytes / 4096))
@@ -87,9 +87,9 @@ case_idle() { traffic idle; }
 # Zero copy from the pages of files, and into pipes, which get pages of our RMBE, with any peer.
 case_pages()
 {
-	[ "$MODULE" != ours ] || before
+	! ours || before
 	exchange 1 "$FAMILY" smc --pages stream:4
-	[ "$MODULE" = ours ] || return 0
+	ours || return 0
 	expect "bytes out of files' pages" "$(grown tx_zc_bytes)" -ge 2097152
 	expect "pages lent" "$(grown rx_lend_pages)" -ge 512
 }
@@ -125,7 +125,9 @@ case_counters()
 	expect "written by RDMA, of $(stat_of tx_bytes)" \
 		"$(($(stat_of tx_write_bytes) / 99))" -ge "$(($(stat_of tx_bytes) / 100))"
 	expect "malformed CDC" "$(stat_of rx_cdc_bad)" -eq 0
+	expect "malformed LLC" "$(stat_of rx_llc_bad)" -eq 0
 	expect "malformed CLC" "$(stat_of clc_bad)" -eq 0
+	expect_imms stat_of
 	expect "invalid ends of peers" "$(stat_of peer_end_bad)" -eq 0
 }
 

@@ -59,7 +59,7 @@ left_resources()
 
 left_behind()
 {
-	[ "$MODULE" = ours ] || return 0
+	[ "$MODULE" = ours ] || [ "$MODULE" = old ] || return 0
 	first_does left left_module || return 1
 	left_resources
 }

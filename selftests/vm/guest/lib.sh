@@ -4,7 +4,8 @@
 # Functions for test scripts in a guest. The environment has
 #   HOST    number of this host: 1, 2 (3 is the forwarding host)
 #   HOSTS   number of hosts with a test script, LINKS number of data links
-#   MODULE  ours | intree | none
+#   MODULE  ours | old | intree | none, MODULES those of all hosts
+#   WRITE_IMM  0: set_write_imm() switches immediate values off
 #   BED     qemu | uml | uml-debug, TOPOLOGY two | netns | lo (see vm.py --help)
 # The test's own files are in /t.
 
@@ -283,7 +284,7 @@ wait_for()
 	done
 }
 
-# load_smc [ours|intree|none]: if two hosts share a kernel, both must call it, and
+# load_smc [ours|old|intree|none]: if two hosts share a kernel, both must call it, and
 # both must call unload_smc()
 load_smc()
 {
@@ -321,7 +322,7 @@ load_module()
 		modprobe smc && modprobe smc_diag || return 1
 		intree_add_ueid SMCV2-DEFAULT-UEID
 		;;
-	ours)
+	ours | old)
 		for m_ in smc smc_diag; do
 			for d_ in $(modinfo -F depends "/ours/$m_.ko" | tr , ' '); do
 				[ "$d_" = smc ] || modprobe "$d_" || return 1
@@ -331,7 +332,7 @@ load_module()
 				echo "$m_: .text at $(cat "/sys/module/$m_/sections/.text")"
 		done
 		# A sixteenth of a small guest is too little for hundreds of connections.
-		[ "$MEM_LIMIT" = kept ] ||
+		[ "$MEM_LIMIT" = kept ] || [ ! -e /proc/sys/net/smc/smcr_max_mem_kb ] ||
 			nsenter -t 1 -n sysctl -q -w net.smc.smcr_max_mem_kb=0 || return 1
 		;;
 	*)	diag "unknown module choice $1"; return 1 ;;
@@ -354,7 +355,7 @@ unload_module()
 	fi
 }
 
-# ours: our module is loaded
+# ours: our module is loaded, the present or the old one
 ours()
 {
 	[ -e /proc/net/smc_stat ]
@@ -484,6 +485,36 @@ rdma_bytes()
 if_bytes()
 {
 	cat "/sys/class/net/${2:-eth0}/statistics/$1_bytes"
+}
+
+# --- immediate values in place of CDC messages ---
+
+# set_write_imm: switches them off with WRITE_IMM=0. For all groups that are created from now on; the
+# in-tree module and the old one have no such setting, and no such values.
+set_write_imm()
+{
+	[ -n "$WRITE_IMM" ] && [ "$MODULE" = ours ] || return 0
+	sysctl -q -w "net.smc.smcr_write_imm=$WRITE_IMM"
+}
+
+# imms_agreed: both hosts have announced that they take them
+imms_agreed()
+{
+	case " $MODULES " in
+	*" old "* | *" intree "*)
+		return 1 ;;
+	esac
+	[ "${WRITE_IMM:-1}" = 1 ]
+}
+
+# expect_imms stat_of|grown [tx|rx]: immediate values were used, if and only if both hosts take them
+expect_imms()
+{
+	[ "$MODULE" = ours ] || return 0
+	imms_agreed && than_=-gt || than_=-eq
+	for way_ in ${2:-tx rx}; do
+		expect "immediate values, $way_" "$("$1" "${way_}_imm")" "$than_" 0
+	done
 }
 
 # --- the kernel log ---
