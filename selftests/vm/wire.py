@@ -4,7 +4,8 @@
 
 Usage: wire.py PCAP [--client ADDR] [--server ADDR] --streams N --bytes N
                [--client-tos N] [--server-tos N] [--further PCAP] [--no-confirm-rkey]
-               [--native] [--name NAME]
+               [--native] [--announces both|client|server|none] [--foreign client|server]
+               [--name NAME]
 
 The capture must be a full one (vm.py --pcap full) of N streams (of that many
 bytes each way) between the client and the server of smc_traffic. Checked:
@@ -15,14 +16,14 @@ bytes each way) between the client and the server of smc_traffic. Checked:
     many bytes as the application has sent in it, its own framing included;
   - TCP carries none of that payload;
   - the addresses of RMBs in Accept and Confirm are no addresses of memory: they are between
-    2^46 and 2^47, where neither kernels are nor memory is;
+    2^46 and 2^47, where neither kernels are nor memory is, but for those of the --foreign host;
   - every RoCE packet of the client has --client-tos in its IP header, of the server --server-tos,
     0 unless given;
   - with --further, the same in the capture of the network of the group's second link, which may
     carry some of the payload;
   - with --no-confirm-rkey, there is no CONFIRM RKEY message;
-  - nobody sends an immediate value to a peer that has not announced that it takes them; with
-    --native both sides announce it, and both send some.
+  - nobody sends an immediate value to a peer that has not sent CAPABILITIES, which --announces does
+    (both unless given); unless both do, nobody sends any; with --native both sides send some.
 """
 
 import argparse
@@ -206,10 +207,12 @@ def check_tos(rep, directions, opt, prefix=""):
                   f"{[hex(t) for t in seen]}, expected {want:#x}")
 
 
-def check_addresses(rep, directions):
-    seen = [a for d in directions.values() for a in d["addresses"]]
+def check_addresses(rep, directions, opt):
+    foreign = {"client": opt.client, "server": opt.server}.get(opt.foreign)
+    seen = [a for name, d in directions.items() if not foreign or not name.startswith(foreign + ">")
+            for a in d["addresses"]]
     wrong = [a for a in seen if a >> 46 != 1 or a & 0xfff]
-    rep.check("addresses", len(seen) >= 2 and not wrong,
+    rep.check("addresses", len(seen) >= (1 if foreign else 2) and not wrong,
               *([f"{a:#x} tells where the memory is" for a in wrong] or
                 [f"{len(seen)} addresses of RMBs"]))
 
@@ -232,9 +235,11 @@ def check_imms(rep, directions, further, opt):
     for src, dst in ((opt.client, opt.server), (opt.server, opt.client)):
         imms = sum(p[f"{src}>{dst}"]["imms"] for p in (directions, further) if f"{src}>{dst}" in p)
         caps = sum(p[f"{dst}>{src}"]["caps"] for p in (directions, further) if f"{dst}>{src}" in p)
-        if (imms and not caps) or (opt.native and not (imms and caps)):
+        announces = opt.announces in ("both", "client" if dst == opt.client else "server")
+        if (bool(caps) != announces or (imms and opt.announces != "both") or
+                (opt.native and not imms)):
             wrong.append(src)
-        texts.append(f"{imms} to {dst}, which has announced {caps} times that it takes them")
+        texts.append(f"{imms} to {dst}, which has sent CAPABILITIES {caps} times")
     rep.check("immediate_values", not wrong, *texts)
 
 
@@ -251,6 +256,8 @@ def parse(argv):
         p.add_argument(f"--{side}-tos", type=lambda s: int(s, 0), default=0)
     p.add_argument("--no-confirm-rkey", action="store_true")
     p.add_argument("--native", action="store_true")
+    p.add_argument("--announces", choices=("both", "client", "server", "none"), default="both")
+    p.add_argument("--foreign", choices=("client", "server"))
     p.add_argument("--name", default="", help="put before the names of the results")
     return p.parse_args(argv)
 
@@ -268,7 +275,7 @@ def main(argv):
     check_tos(rep, directions, opt)
     if opt.further:
         check_tos(rep, further, opt, "further_")
-    check_addresses(rep, directions)
+    check_addresses(rep, directions, opt)
     check_llc(rep, directions, opt)
     check_imms(rep, directions, further, opt)
     return rep.show()
