@@ -148,6 +148,9 @@ check-long:
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
+		uml-failover-cdc-all uml-failover-three-cdc uml-failover-pages-cdc uml-failover-intree-cdc \
+		uml-failover-client-cdc uml-evil-link-cdc-all uml-evil-served-cdc-all \
+		uml-old-failover-client-cdc uml-old-failover-server-cdc \
 		uml-programs-all
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \

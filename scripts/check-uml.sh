@@ -136,6 +136,41 @@ run "$p-policy" --topology netns --module ours --script "$cases/policy.sh" --tim
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 
+# the last released version on the other host: traffic, groups that are used again, a link that is
+# lost, the packets; and traffic without immediate values (-cdc)
+old_run()
+{
+	local why
+
+	want "$2" || return 0
+	if ! why=$(scripts/build-old.sh "uml-$kernel" 2>&1); then
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n $2: $why"
+		return
+	fi
+	"$@"
+}
+if [ "$flavour" != debug ]; then
+	old_traffic=(--mtu 9000 "${traffic[@]}" --env
+		"TRAFFIC=stream:16 random:4 pingpong:100 urgent:20 connects:100 burst:30 parallel:16 halfclose:256 reset:8192 idle:2")
+	old_failover=(--links 2 --mtu 9000 --script "$cases/failover.sh" --env "WAYS=removed_2 down_1 closing_2"
+		--env "PATIENCE=$((patience * 2))" --timeout 800)
+	for pair in ours,old:client:server old,ours:server:client; do
+		IFS=: read -r modules who announces <<< "$pair"
+		old_run run "$p-old-$who" --module "$modules" "${old_traffic[@]}"
+		old_run run "$p-old-$who-cdc" --module "$modules" "${old_traffic[@]}" --env WRITE_IMM=0
+		old_run run "$p-old-reuse-$who" --module "$modules" --script "$cases/reuse.sh" --timeout 500
+		old_run run "$p-old-failover-$who" --module "$modules" "${old_failover[@]}"
+		old_run checked "$p-old-wire-$who" wire.py \
+			"--announces $announces --foreign $who --streams 1 --bytes 4194304 --name stream" \
+			--module "$modules" --script "$cases/wire.sh" --pcap full --timeout 300
+		# only if named: "make check-long"
+		[ ${#runs[@]} -eq 0 ] || old_run run "$p-old-failover-$who-cdc" --module "$modules" \
+			"${old_failover[@]}" --env WRITE_IMM=0
+	done
+fi
+
 # the module as installed: loaded by the kernel; with IPv6, and on a host without
 run "$p-autoload" --topology lo --hosts 1 --module ours --script "$cases/autoload.sh" --timeout 400
 run "$p-no-ipv6" --topology lo --hosts 1 --module ours --append ipv6.disable=1 \
@@ -188,6 +223,10 @@ fi
 # the packets on the wire
 checked "$p-wire" wire.py "--native --streams 1 --bytes 4194304 --name stream" --module ours \
 	--script "$cases/wire.sh" --env WIRE=stream --pcap full --timeout 300
+# ... towards an in-tree host, too: it gets nothing that is for native peers only
+[ "$flavour" = debug ] || checked "$p-wire-intree" wire.py \
+	"--announces none --foreign client --streams 1 --bytes 4194304 --name stream" --module ours,intree \
+	--script "$cases/wire.sh" --env INTREE=client --pcap full --timeout 300
 # ... and their DSCP, of the connection that made the group
 class=(--module ours --script "$cases/wire.sh" --env WIRE=class --pcap full --timeout 300)
 class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8"
@@ -213,6 +252,17 @@ run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 # ... and a hostile server: this module is its client
 [ "$flavour" = debug ] || run "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
+# ... and without immediate values (-cdc): the attacks of peers that claim to be native; all of them
+# only if named, "make check-long"
+for which in evil-link:marked_ evil-served:served_marked_; do
+	who=${which%:*}
+	served=()
+	[ "$who" = evil-link ] || served=(--links 4 --env SERVED=y)
+	evil=("${served[@]}" --module ours --script "$cases/evil_link.sh" --add "$tests/smc_evil_link"
+		--env WRITE_IMM=0)
+	[ "$flavour" = debug ] || run "$p-$who-cdc" "${evil[@]}" --env "EVIL_ONLY=${which#*:}" --timeout 300
+	[ ${#runs[@]} -eq 0 ] || run "$p-$who-cdc-all" "${evil[@]}" --timeout 1000
+done
 # the module is removed while connections close, and during handshakes
 run "$p-unload" --module ours --script "$cases/unload.sh" --add "$tests/bench/smc_hold" --timeout 550
 # many clients at once: waits and admission
@@ -283,6 +333,30 @@ run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "
 run "$p-failover-early" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
 	--env "WAYS=removed_1 removed_2 down_1 down_2" --env "NETEM=rate 80mbit" --env EARLY=500000 \
 	--env STREAMS=8 --env PINGPONGS=1 --env MIB=4 --env "PATIENCE=$((patience * 2))" --timeout 600
+# ... and without immediate values (-cdc): some ways, all of them and the other runs only if named
+[ "$flavour" = debug ] || run "$p-failover-cdc" --topology netns --links 2 --mtu 9000 --module ours \
+	--script "$cases/failover.sh" --env WRITE_IMM=0 --env "WAYS=removed_1 stalled_2 closing_1" \
+	--env "PATIENCE=$((patience * 2))" --timeout 560
+if [ ${#runs[@]} -gt 0 ]; then
+	run "$p-failover-cdc-all" --topology netns --links 2 --mtu 9000 --module ours \
+		--script "$cases/failover.sh" --env WRITE_IMM=0 \
+		--env "WAYS=removed_1 removed_2 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2 closing_1 closing_2" \
+		--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1600
+	run "$p-failover-three-cdc" --topology netns --links 3 --mtu 9000 --module ours \
+		--script "$cases/failover.sh" --env WRITE_IMM=0 --env "WAYS=removed_two back_2" \
+		--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 560
+	run "$p-failover-pages-cdc" --topology netns --links 2 --mtu 9000 --module ours \
+		--script "$cases/failover.sh" --env WRITE_IMM=0 --env PAGES=y \
+		--env "WAYS=removed_1 removed_2 down_2 stalled_1 stalled_2" \
+		--env "PATIENCE=$((patience * 2))" --timeout 700
+	# towards in-tree hosts the setting must have no effect
+	run "$p-failover-intree-cdc" --links 2 --mtu 9000 --module ours,intree \
+		--script "$cases/failover.sh" --env INTREE=client --env MIB=32 --env WRITE_IMM=0 \
+		--env WAYS=ordered_1 --env "PATIENCE=$((patience * 2))" --timeout 560
+	run "$p-failover-client-cdc" --links 2 --mtu 9000 --module intree,ours \
+		--script "$cases/failover.sh" --env INTREE=server --env MIB=32 --env WRITE_IMM=0 \
+		--env WAYS=removed_2 --env "PATIENCE=$((patience * 2))" --timeout 560
+fi
 # three links, two of them lost in quick succession
 run "$p-failover-three" --topology netns --links 3 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" --env "WAYS=removed_two back_2" --env STREAMS=8 \
