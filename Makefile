@@ -149,7 +149,7 @@ check-long:
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
 		uml-failover-cdc-all uml-failover-three-cdc uml-failover-pages-cdc uml-failover-intree-cdc \
-		uml-failover-client-cdc uml-evil-link-cdc-all uml-evil-served-cdc-all \
+		uml-failover-client-cdc \
 		uml-old-failover-client-cdc uml-old-failover-server-cdc \
 		uml-programs-all
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu

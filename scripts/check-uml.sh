@@ -252,9 +252,9 @@ run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 # ... and a hostile server: this module is its client
 [ "$flavour" = debug ] || run "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
-# ... and without immediate values (-cdc): the attacks of peers that claim to be native; all of them
-# only if named, "make check-long"
-for which in evil-link:marked_ evil-served:served_marked_; do
+# ... and without immediate values (-cdc): attacks of peers that claim to be native; all of them
+# only if named: those that send immediate values (*marked_imm*) expect a host that takes them
+for which in evil-link:marked_balance_ evil-served:served_marked_balance_; do
 	who=${which%:*}
 	served=()
 	[ "$who" = evil-link ] || served=(--links 4 --env SERVED=y)
