@@ -237,7 +237,7 @@ static void link_on_received_imm(void *ctx, u32 imm)
 {
 	struct smc_link *link = ctx;
 
-	if (smc_lgr_takes_imm(link->lgr) && link_note_received(link, true))
+	if (link_note_received(link, true))
 		lgr_conn_events->imm(link, imm);
 }
 

@@ -193,21 +193,24 @@ static void conn_on_imm(struct smc_link *link, u32 imm)
 	struct smc_conn *conn;
 
 	smc_stats_count(lgr->stats, SMC_STAT_RX_IMM, 1);
+	/* not announced, so a lie, and without effect: only a message announces the bytes */
+	if (unlikely(!smc_lgr_takes_imm(lgr)))
+		goto bad;
 	rcu_read_lock();
 	conn = smc_lgr_find_conn_by_index(lgr, smc_cdc_imm_get_index(imm));
 	if (conn && !kref_get_unless_zero(&conn->ref))
 		conn = NULL;
 	rcu_read_unlock();
-	if (!conn) {
-		/* the connection is gone, or never was */
-		smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
-		return;
-	}
+	if (!conn)
+		goto bad;	/* the connection is gone, or never was */
 	spin_lock_bh(&conn->lock);
 	smc_conn_prepare_notification(conn, conn_input_imm(conn, link, imm), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 	smc_conn_put(conn);
+	return;
+bad:
+	smc_stats_inc(lgr->net, SMC_STAT_RX_CDC_BAD);
 }
 
 /* Upcall: a CDC message; softirq. */

@@ -316,6 +316,7 @@ enum el_fate {
  * @a: connection under attack
  * @b: second connection of the group
  * @served: we are the server
+ * @imms: the module announces that it takes immediate values
  * @good: the process of the good client
  */
 struct el_env {
@@ -328,6 +329,7 @@ struct el_env {
 	struct el_conn *a;
 	struct el_conn *b;
 	bool served;
+	bool imms;
 	int good;
 };
 

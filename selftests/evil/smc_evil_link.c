@@ -259,6 +259,7 @@ static bool group_begin(struct el_env *e, bool v1)
 }
 
 static struct tl_addr other_addr, third_addr, lonely_addr;
+static bool imms;
 
 static bool case_run(const struct evil_target *t, int witness, int sv, const struct el_case *k,
 		     bool served, bool v1)
@@ -268,7 +269,7 @@ static bool case_run(const struct evil_target *t, int witness, int sv, const str
 	struct el_conn a = { .fd = -1 }, b = { .fd = -1 };
 	struct el_env e = { .t = t, .other = &other, .third = &rnic3, .lonely = &rnic4,
 			    .witness = witness, .l = &l, .a = &a, .b = &b, .served = served,
-			    .good = sv };
+			    .imms = imms, .good = sv };
 	u64 before, now;
 	bool ok;
 
@@ -400,12 +401,14 @@ static void bad_usage(void)
 		"  --other ADDR  another own address; serve: with a GID on a second device\n"
 		"  --third ADDR  serve: own address with a GID on a third device\n"
 		"  --lonely ADDR serve: own address with a GID on a device on another network\n"
+		"  --imms 0      smcr_write_imm is 0 on the host under attack\n"
 		"  --only TEXT   cases whose name contains TEXT\n", WITNESS_PORT, GOOD_PORT);
 	exit(2);
 }
 
 enum {
-	O_CONNECT = 1, O_BIND, O_OTHER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_ONLY, O_NR
+	O_CONNECT = 1, O_BIND, O_OTHER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_IMMS, O_ONLY,
+	O_NR
 };
 
 static const struct option longopts[] = {
@@ -417,6 +420,7 @@ static const struct option longopts[] = {
 	{ "port",	required_argument, NULL, O_PORT },
 	{ "good",	required_argument, NULL, O_GOOD },
 	{ "family",	required_argument, NULL, O_FAMILY },
+	{ "imms",	required_argument, NULL, O_IMMS },
 	{ "only",	required_argument, NULL, O_ONLY },
 	{ }
 };
@@ -440,6 +444,7 @@ static int attack_main(const char * const val[], unsigned int port)
 	if (serving && (!val[O_THIRD] || tl_addr_parse(&third_addr, t.tcp, val[O_THIRD], 0) ||
 			!val[O_LONELY] || tl_addr_parse(&lonely_addr, t.tcp, val[O_LONELY], 0)))
 		bad_usage();
+	imms = strcmp(val[O_IMMS], "0");
 	sv = tl_child(good_client, &good);
 	err = sv < 0 ? sv : evil_option_on();
 	if (!err && serving)
@@ -452,7 +457,7 @@ static int attack_main(const char * const val[], unsigned int port)
 
 int main(int argc, char **argv)
 {
-	const char *val[O_NR] = { [O_FAMILY] = "smc" };
+	const char *val[O_NR] = { [O_FAMILY] = "smc", [O_IMMS] = "1" };
 	unsigned int port;
 	int o;
 

@@ -499,6 +499,7 @@ static void conn_imm_received(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
 	conn_env_receive_msg(&e, e.second, &msg);
 	conn_env_receive_imm(&e, e.second, e.conn->token, 60);
 	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 60);
@@ -574,10 +575,39 @@ static void conn_imm_first(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
 	conn_env_receive_imm(&e, e.second, e.conn->token, 10);
 	KUNIT_EXPECT_EQ(test, e.conn->err, ECONNABORTED);
 	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 0);
 	conn_env_end(&e);
+}
+
+/* The peer has no announcement that we take values: they are counted, and have no effect. */
+static void conn_imm_unannounced(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
+	u64 bad = smc_stats_get(&init_net, SMC_STAT_RX_CDC_BAD);
+	u64 got = smc_stats_get(&init_net, SMC_STAT_RX_IMM);
+	struct conn_env e;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		conn_env_begin(test, &e);
+		/* a foreign peer gets no announcement, a native one if the sysctl says so */
+		e.lgr->peer.caps = i ? SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM : 0;
+		if (i)
+			e.lgr->caps &= ~SMC_CAP_WRITE_IMM;
+		conn_env_receive_imm(&e, e.second, e.conn->token, 10);
+		conn_env_receive_msg(&e, e.second, &msg);
+		conn_env_receive_imm(&e, e.second, e.conn->token, 60);
+		conn_env_receive_imm(&e, e.second, e.conn->token, ENV_RING + 1);
+		KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 10);
+		KUNIT_EXPECT_EQ(test, e.conn->rx.seq, 1);
+		KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
+		conn_env_end(&e);
+	}
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CDC_BAD), bad + 6);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_IMM), got + 6);
 }
 
 /* Return whether D has been applied. */
@@ -1390,6 +1420,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_imm_foreign),
 	KUNIT_CASE(conn_imm_received),
 	KUNIT_CASE(conn_imm_first),
+	KUNIT_CASE(conn_imm_unannounced),
 	KUNIT_CASE(conn_imm_index),
 	KUNIT_CASE(conn_zeroes_used),
 	KUNIT_CASE(conn_notes_reach),

@@ -42,7 +42,7 @@ enum smc_stat {
 	SMC_STAT_RX_CDC,
 	SMC_STAT_TX_IMM,		/* immediate values in place of CDC messages */
 	SMC_STAT_RX_IMM,
-	SMC_STAT_RX_CDC_BAD,		/* dropped: malformed, unknown token, impossible cursor */
+	SMC_STAT_RX_CDC_BAD,		/* malformed, unknown token, impossible, not announced */
 	SMC_STAT_TX_LLC,
 	SMC_STAT_RX_LLC,
 	SMC_STAT_RX_LLC_BAD,

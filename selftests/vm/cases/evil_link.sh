@@ -85,6 +85,7 @@ case_attacks()
 		ip addr add "$FOREIGN/24" dev eth0
 		set -- attack --other "$FOREIGN"
 	fi
+	imms_agreed || set -- "$@" --imms 0
 	/t/smc_evil_link "$@" --connect "$(peer_addr)" --bind "$(own_addr)" \
 		${EVIL_ONLY:+--only "$EVIL_ONLY"} > /run/attack 2>&1
 	rc=$?
