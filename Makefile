@@ -150,7 +150,9 @@ check-long:
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
 		uml-failover-cdc-all uml-failover-three-cdc uml-failover-pages-cdc uml-failover-intree-cdc \
 		uml-failover-client-cdc \
+		uml-old-failover-client-all uml-old-failover-server-all \
 		uml-old-failover-client-cdc uml-old-failover-server-cdc \
+		uml-evil-link-cdc-all uml-evil-served-cdc-all \
 		uml-programs-all
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \

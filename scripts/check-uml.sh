@@ -154,20 +154,23 @@ old_run()
 if [ "$flavour" != debug ]; then
 	old_traffic=(--mtu 9000 "${traffic[@]}" --env
 		"TRAFFIC=stream:16 random:4 pingpong:100 urgent:20 connects:100 burst:30 parallel:16 halfclose:256 reset:8192 idle:2")
-	old_failover=(--links 2 --mtu 9000 --script "$cases/failover.sh" --env "WAYS=removed_2 down_1 closing_2"
-		--env "PATIENCE=$((patience * 2))" --timeout 800)
-	for pair in ours,old:client:server old,ours:server:client; do
-		IFS=: read -r modules who announces <<< "$pair"
+	old_failover=(--links 2 --mtu 9000 --script "$cases/failover.sh" --env "PATIENCE=$((patience * 2))"
+		--timeout 800)
+	for pair in ours,old:client:server:removed_2 old,ours:server:client:closing_2; do
+		IFS=: read -r modules who announces way <<< "$pair"
 		old_run run "$p-old-$who" --module "$modules" "${old_traffic[@]}"
 		old_run run "$p-old-$who-cdc" --module "$modules" "${old_traffic[@]}" --env WRITE_IMM=0
 		old_run run "$p-old-reuse-$who" --module "$modules" --script "$cases/reuse.sh" --timeout 500
-		old_run run "$p-old-failover-$who" --module "$modules" "${old_failover[@]}"
+		old_run run "$p-old-failover-$who" --module "$modules" "${old_failover[@]}" --env "WAYS=$way"
 		old_run checked "$p-old-wire-$who" wire.py \
 			"--announces $announces --foreign $who --streams 1 --bytes 4194304 --name stream" \
 			--module "$modules" --script "$cases/wire.sh" --pcap full --timeout 300
 		# only if named: "make check-long"
-		[ ${#runs[@]} -eq 0 ] || old_run run "$p-old-failover-$who-cdc" --module "$modules" \
-			"${old_failover[@]}" --env WRITE_IMM=0
+		[ ${#runs[@]} -gt 0 ] || continue
+		for which in all:1 cdc:0; do
+			old_run run "$p-old-failover-$who-${which%:*}" --module "$modules" "${old_failover[@]}" \
+				--env "WAYS=removed_2 down_1 closing_2" --env "WRITE_IMM=${which#*:}"
+		done
 	done
 fi
 
@@ -252,16 +255,15 @@ run "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 # ... and a hostile server: this module is its client
 [ "$flavour" = debug ] || run "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
-# ... and without immediate values (-cdc): attacks of peers that claim to be native; all of them
-# only if named: those that send immediate values (*marked_imm*) expect a host that takes them
-for which in evil-link:marked_balance_ evil-served:served_marked_balance_; do
-	who=${which%:*}
+# ... and without immediate values (-cdc): attacks of peers that claim to be native; all attacks only
+# if named
+for which in evil-link evil-served; do
 	served=()
-	[ "$who" = evil-link ] || served=(--links 4 --env SERVED=y)
+	[ "$which" = evil-link ] || served=(--links 4 --env SERVED=y)
 	evil=("${served[@]}" --module ours --script "$cases/evil_link.sh" --add "$tests/smc_evil_link"
 		--env WRITE_IMM=0)
-	[ "$flavour" = debug ] || run "$p-$who-cdc" "${evil[@]}" --env "EVIL_ONLY=${which#*:}" --timeout 300
-	[ ${#runs[@]} -eq 0 ] || run "$p-$who-cdc-all" "${evil[@]}" --timeout 1000
+	[ "$flavour" = debug ] || run "$p-$which-cdc" "${evil[@]}" --env EVIL_ONLY=marked_ --timeout 300
+	[ ${#runs[@]} -eq 0 ] || run "$p-$which-cdc-all" "${evil[@]}" --timeout 1000
 done
 # the module is removed while connections close, and during handshakes
 run "$p-unload" --module ours --script "$cases/unload.sh" --add "$tests/bench/smc_hold" --timeout 550
