@@ -7,6 +7,7 @@
 # Usage: build-old.sh SERIES...	(as in build-modules.sh)
 #
 # A build is kept until the commit, the kernel or the compiler changes. After a release, its commit stands here.
+# Exit status 3: the history lacks that commit.
 set -eu
 
 commit=654748f35554b6827a21dc63731795150078fb41	# native, before CAPABILITIES
@@ -16,7 +17,7 @@ export PATH="/usr/lib/ccache:$PATH" CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCA
 
 git -C "$top" cat-file -e "$commit^{commit}" 2> /dev/null || {
 	echo "the test peer is commit $commit, which this tree's history lacks: git fetch --unshallow" >&2
-	exit 1
+	exit 3
 }
 
 for series in "$@"; do
