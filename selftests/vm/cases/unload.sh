@@ -20,7 +20,9 @@ LIMIT=10	# seconds that removal may take, on a slow machine
 
 setup()
 {
-	setup_net && setup_rxe
+	setup_net && setup_rxe || return 1
+	modprobe -q sch_netem
+	repair
 }
 
 # --- programs ---
@@ -63,17 +65,16 @@ flowing()
 	[ "$(($(stat_of rx_bytes) + $(stat_of tx_bytes)))" -ge $((STREAMS << 18)) ]
 }
 
-# impair HOW...: until repair
+# impair HOW...: until repair. The qdisc is there before the traffic, and stays: while a new one takes
+# its place packets are dropped, and for one dropped packet Soft-RoCE ends a queue pair.
 impair()
 {
-	modprobe -q sch_netem
-	# what a case that failed has left does not disturb
-	tc qdisc replace dev eth0 root netem "$@" || fail "no netem"
+	tc qdisc change dev eth0 root netem limit 100000 "$@" || fail "no netem"
 }
 
 repair()
 {
-	tc qdisc del dev eth0 root || fail "no netem to remove"
+	tc qdisc replace dev eth0 root netem limit 100000 || fail "no netem"
 }
 
 # The window of the stopped server is full, nothing is written any more.
