@@ -224,7 +224,9 @@ def check_llc(rep, directions, opt):
             names[name] = names.get(name, 0) + n
     text = ", ".join(f"{n} {name}" for name, n in sorted(names.items())) or "none"
     links = sum(n for name, n in names.items() if name.startswith("confirm_link"))
-    rep.check("one_first_contact", links == 2, f"LLC: {text}")
+    # an in-tree client may miss the request, which our server then repeats once (T_CONFIRM_RETRY)
+    intree_client = opt.announces == "none" and opt.foreign == "client"
+    rep.check("one_first_contact", links in ((2, 3) if intree_client else (2,)), f"LLC: {text}")
     if opt.no_confirm_rkey:
         rkeys = sum(n for name, n in names.items() if name.startswith("confirm_rkey"))
         rep.check("no_confirm_rkey", rkeys == 0, f"{rkeys} in {opt.streams} connects")
