@@ -384,10 +384,27 @@ static bool second_named(struct el_env *e)
 	return ok;
 }
 
+/* The first ADD LINK has no answer, which is no failure: the connection works (RFC 7609 C.3). */
+static bool second_unanswered(struct el_env *e)
+{
+	struct el_env env = *e;
+	struct el_second s;
+	bool ok = el_second_open(e, &s);
+
+	s.l.no_add = true;
+	env.l = &s.l;
+	ok = ok && !el_join(&s.l, &s.c, 0) && el_alive(&env, &s.c) &&
+	     el_order_send(e->witness, s.c.port, 1000) == 1000 &&
+	     el_await(&s.l, &s.c.cdc.prod.off, 999, WAIT_MS);
+	el_second_end(&s);
+	return ok;
+}
+
 const struct el_case el_second_cases[] = {
 	{ "second_works",	second_works,		EL_UNHARMED,	"link_asym", 1, { 0 } },
 	{ "second_named",	second_named,		EL_UNHARMED,	"peer_end_bad", 1, { 0 } },
 	{ "second_silent",	second_silent,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
+	{ "second_unanswered",	second_unanswered,	EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "second_breaks",	second_breaks,		EL_UNHARMED,	"link_add_fail", 1, { 0 } },
 	{ "second_rejected_later", rejected_later,	EL_UNHARMED,	"link_add_fail", 1, { 0 } },
 	{ "second_deleted",	second_deleted,		EL_UNHARMED,	NULL, 0, { 0 } },
