@@ -20,7 +20,7 @@ stop()
 }
 
 # Prints the programs that have sockets of the module, as smcctl holders does: the tools may not be
-# installed. Sockets of the in-tree module cannot be told apart.
+# installed. Sockets of the in-tree module cannot be named.
 holders()
 {
 	inodes=$(awk 'NR > 1 && $2 { print $2 }' /proc/net/smc_holders 2> /dev/null | tr '\n' ' ')

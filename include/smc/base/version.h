@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which module this is: what tells it from others that are called smc.ko. SMC_VERSION comes from the
- * file VERSION, see Kbuild.
+ * Which module this is: what tells it from others that are called smc.ko. SMC_VERSION comes from
+ * the file VERSION, see Kbuild.
  */
 #ifndef _SMC_BASE_VERSION_H
 #define _SMC_BASE_VERSION_H
