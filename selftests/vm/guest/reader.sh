@@ -20,7 +20,9 @@ while read -r word name value <&7; do
 		: > "/run/sync/$name"
 		;;
 	abort)
-		echo "$name $value" > /run/sync/ABORT
+		# at once with its text: sync_wait() reads it as soon as the name exists
+		echo "$name $value" > /run/abort
+		mv /run/abort /run/sync/ABORT
 		;;
 	run)
 		(run_command "$name" "$value") &
