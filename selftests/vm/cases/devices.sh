@@ -514,7 +514,7 @@ case_families()
 	reset
 	ip addr del "fd00:0::$HOST/64" dev eth0
 	ip addr add "fe80::$HOST/64" dev eth0 nodad
-	ip addr add "2001:db8::$HOST/128" dev lo || fail "no service address"
+	ip addr add "2001:db8::$HOST/128" dev lo nodad || fail "no service address"
 	ip route add "2001:db8::$((3 - HOST))/128" via "fe80::$((3 - HOST))" dev eth0 \
 		src "2001:db8::$HOST" || fail "no route"
 	family=smc6
