@@ -84,6 +84,15 @@ static void conn_queue_work_within(struct smc_conn *conn, unsigned long delay)
 		conn_queue_work_in(conn, delay);
 }
 
+/* Return whether the time @end has come; if not, the work will run then. */
+static bool conn_time_has_come(struct smc_conn *conn, unsigned long end)
+{
+	if (time_after_eq(jiffies, end))
+		return true;
+	conn_queue_work_within(conn, end - jiffies);
+	return false;
+}
+
 /**
  * smc_conn_queue_work() - Run the connection's work now
  * @conn: connection
@@ -161,10 +170,7 @@ void smc_conn_timer_close_begun(struct smc_conn *conn, unsigned long linger)
  */
 bool smc_conn_timer_linger_expired(struct smc_conn *conn)
 {
-	if (time_after_eq(jiffies, conn->deadline))
-		return true;
-	conn_queue_work_within(conn, conn->deadline - jiffies);
-	return false;
+	return conn_time_has_come(conn, conn->deadline);
 }
 
 /**
@@ -191,12 +197,8 @@ void smc_conn_timer_closed(struct smc_conn *conn)
  */
 bool smc_conn_timer_last_msg_expired(struct smc_conn *conn)
 {
-	unsigned long end = conn->deadline + (conn->tx.state_due ? CLOSE_TIMEOUT : 0);
-
-	if (time_after_eq(jiffies, end))
-		return true;
-	conn_queue_work_within(conn, end - jiffies);
-	return false;
+	return conn_time_has_come(conn, conn->deadline +
+					(conn->tx.state_due ? CLOSE_TIMEOUT : 0));
 }
 
 /**
@@ -217,10 +219,7 @@ void smc_conn_timer_reset_due(struct smc_conn *conn)
  */
 bool smc_conn_timer_reset_expired(struct smc_conn *conn)
 {
-	if (time_after_eq(jiffies, conn->tcp_end_deadline))
-		return true;
-	conn_queue_work_within(conn, conn->tcp_end_deadline - jiffies);
-	return false;
+	return conn_time_has_come(conn, conn->tcp_end_deadline);
 }
 
 /**
@@ -287,10 +286,7 @@ void smc_conn_timer_probe_allowed(struct smc_conn *conn)
  */
 bool smc_conn_timer_probe_due(struct smc_conn *conn)
 {
-	if (time_after_eq(jiffies, conn->tx.probe_at))
-		return true;
-	conn_queue_work_within(conn, conn->tx.probe_at - jiffies);
-	return false;
+	return conn_time_has_come(conn, conn->tx.probe_at);
 }
 
 /**
@@ -323,10 +319,7 @@ void smc_conn_timer_ring_offered(struct smc_conn *conn)
  */
 bool smc_conn_timer_ring_expired(struct smc_conn *conn)
 {
-	if (time_after_eq(jiffies, conn->tx.growth.deadline))
-		return true;
-	conn_queue_work_within(conn, conn->tx.growth.deadline - jiffies);
-	return false;
+	return conn_time_has_come(conn, conn->tx.growth.deadline);
 }
 
 /**
@@ -347,10 +340,7 @@ void smc_conn_timer_move_begun(struct smc_conn *conn)
  */
 bool smc_conn_timer_move_expired(struct smc_conn *conn)
 {
-	if (time_after_eq(jiffies, conn->tx.move.deadline))
-		return true;
-	conn_queue_work_within(conn, conn->tx.move.deadline - jiffies);
-	return false;
+	return conn_time_has_come(conn, conn->tx.move.deadline);
 }
 
 /**
