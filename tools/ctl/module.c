@@ -7,13 +7,10 @@
  */
 #include "smcctl.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define OWN_NAME "AF_SMC"
 #define SYSFS "/sys/module/smc/"
@@ -49,13 +46,16 @@ struct file_info {
 	char srcversion[64];
 };
 
-static void sysfs_read(const char *name, char *text, size_t size)
+/**
+ * ctl_sysfs_read() - read an attribute of one line
+ * @path: file below /sys
+ * @text: the line, empty if it cannot be read
+ * @size: size of @text
+ */
+void ctl_sysfs_read(const char *path, char *text, size_t size)
 {
-	char path[64];
-	FILE *f;
+	FILE *f = fopen(path, "r");
 
-	snprintf(path, sizeof(path), SYSFS "%s", name);
-	f = fopen(path, "r");
 	if (!f || !fgets(text, (int)size, f))
 		*text = '\0';
 	if (f)
@@ -88,47 +88,18 @@ static void line_read(struct file_info *file, const char *line)
 	}
 }
 
-/* Run modinfo; the path of a user may lack its folder. Return its output, or NULL. */
-static FILE *modinfo_start(pid_t *pid)
-{
-	int fds[2];
-
-	if (pipe(fds))
-		return NULL;
-	fflush(NULL);
-	*pid = fork();
-	if (*pid == 0) {
-		if (dup2(fds[1], STDOUT_FILENO) < 0 || !freopen("/dev/null", "w", stderr))
-			_exit(1);
-		close(fds[0]);
-		close(fds[1]);
-		execlp("modinfo", "modinfo", "smc", NULL);
-		execl("/sbin/modinfo", "modinfo", "smc", NULL);
-		_exit(1);
-	}
-	close(fds[1]);
-	if (*pid < 0) {
-		close(fds[0]);
-		return NULL;
-	}
-	return fdopen(fds[0], "r");
-}
-
 static void file_read(struct file_info *file)
 {
 	char line[1024];
-	pid_t pid = -1;
 	FILE *in;
 
 	memset(file, 0, sizeof(*file));
-	in = modinfo_start(&pid);
+	/* the path of a user may lack its folder */
+	in = popen("PATH=$PATH:/sbin:/usr/sbin modinfo smc 2> /dev/null", "r");
 	while (in && fgets(line, sizeof(line), in))
 		line_read(file, line);
 	if (in)
-		fclose(in);
-	if (pid > 0)
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		pclose(in);
 	if (!*file->path)
 		file->origin = ORIGIN_NONE;
 	else if (!strcmp(file->name, OWN_NAME))
@@ -149,7 +120,7 @@ static enum origin loaded_get_origin(struct json_object *module, bool loaded)
 	if (!strcmp(ctl_json_text(module, "name"), OWN_NAME))
 		return ORIGIN_OWN;
 	/* O: built out of the tree */
-	sysfs_read("taint", taint, sizeof(taint));
+	ctl_sysfs_read(SYSFS "taint", taint, sizeof(taint));
 	return strchr(taint, 'O') ? ORIGIN_FOREIGN : ORIGIN_TREE;
 }
 
@@ -208,10 +179,10 @@ void ctl_module_describe(struct json_object *module, bool loaded)
 	file_read(&file);
 	ctl_json_add_str(module, "name", origin_words[origin]);
 	if (origin == ORIGIN_TREE || origin == ORIGIN_FOREIGN) {
-		sysfs_read("version", word, sizeof(word));
+		ctl_sysfs_read(SYSFS "version", word, sizeof(word));
 		if (*word)
 			ctl_json_add_str(module, "version", word);
-		sysfs_read("srcversion", word, sizeof(word));
+		ctl_sysfs_read(SYSFS "srcversion", word, sizeof(word));
 		if (*word)
 			ctl_json_add_str(module, "srcversion", word);
 	}

@@ -173,18 +173,6 @@ __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, cha
 	return port_describe(port, SMC_CLC_DECL_NO_DEV, "of netdev", netdev, text, size, found);
 }
 
-static void sysfs_read_word(const char *path, char *word, size_t size)
-{
-	FILE *f = fopen(path, "r");
-
-	*word = '\0';
-	if (f && !fgets(word, (int)size, f))
-		*word = '\0';
-	if (f)
-		fclose(f);
-	word[strcspn(word, "\n")] = '\0';
-}
-
 static bool path_exists(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -216,7 +204,7 @@ bool ctl_rnic_expect_faster(struct json_object *port, char *text, size_t size)
 		if (path_exists(path)) {
 			snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/rate", device,
 				 ctl_json_text(port, "port"));
-			sysfs_read_word(path, rate, sizeof(rate));
+			ctl_sysfs_read(path, rate, sizeof(rate));
 			snprintf(text, size, "SMC should be faster than TCP: %s is an RNIC%s%s",
 				 device, *rate ? " with " : "", rate);
 			return true;
@@ -250,11 +238,11 @@ static void port_add_netdevs(struct json_object *ports, const char *device, cons
 	int gid;
 
 	snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/state", device, port);
-	sysfs_read_word(path, state, sizeof(state));
+	ctl_sysfs_read(path, state, sizeof(state));
 	for (gid = 0; gid < MAX_GIDS; gid++) {
 		snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/gid_attrs/ndevs/%d", device,
 			 port, gid);
-		sysfs_read_word(path, netdev, sizeof(netdev));
+		ctl_sysfs_read(path, netdev, sizeof(netdev));
 		if (!*netdev || !strcmp(netdev, last))
 			continue;
 		snprintf(last, sizeof(last), "%s", netdev);

@@ -217,6 +217,7 @@ struct json_object *ctl_stats_read(void);
 
 /* setting.c, module.c */
 int ctl_setting_read(struct json_object *settings);
+void ctl_sysfs_read(const char *path, char *text, size_t size);
 void ctl_module_describe(struct json_object *module, bool loaded);
 
 /* modify.c, kill.c */
