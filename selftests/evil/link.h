@@ -145,7 +145,8 @@ struct el_link {
  * struct el_conn - one connection
  * @link: our end of the link over which we write
  * @fd: TCP socket of the connection
- * @port: the client's TCP port, the witness' name of the connection; see el_served_name()
+ * @port: the witness' name of the connection: our TCP port; if we are the server, a number that
+ *	differs from all ports
  * @token: our alert token
  * @home: the link in the server's Accept
  * @home_rkey: rkey of the server's RMB on @home
@@ -257,19 +258,13 @@ struct el_outcome {
 	u32 reason;
 };
 
-/* Name of a connection that the witness has made: differs from all that it has accepted. */
-static inline unsigned int el_served_name(unsigned int port)
-{
-	return port + 0x10000;
-}
-
 int el_witness_run(const struct tl_proto *p, const char *host, unsigned int port);
 int el_witness_connect(const struct evil_target *t, unsigned int port);
 bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 	    struct el_report *r);
 u64 el_counter(int witness, const char *name);
 u64 el_resources(int witness, const char *kind);
-int el_order_connect(int witness, const struct tl_addr *at, bool knock);
+int el_order_connect(int witness, const struct tl_addr *at, unsigned int name);
 bool el_order_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
 long el_order_send(int witness, unsigned int port, size_t bytes);
 long el_order_close_failed(int witness);

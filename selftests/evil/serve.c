@@ -66,18 +66,16 @@ static int accept_client(struct el_env *e, struct el_link *l, struct el_conn *c)
 {
 	u64 until = tl_now_ns() + TIMEOUT_MS * TL_NSEC_PER_MSEC;
 	struct pollfd p = { .fd = listener, .events = POLLIN };
-	struct tl_addr peer = { .len = sizeof(peer.ss) };
 
 	while (poll(&p, 1, 2) <= 0) {
 		poll_all(e, l);
 		if (tl_now_ns() >= until)
 			return -ETIMEDOUT;
 	}
-	c->fd = accept4(listener, &peer.sa, &peer.len, SOCK_CLOEXEC);
+	c->fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (c->fd < 0)
 		return -errno;
 	tl_set_timeouts(c->fd, TIMEOUT_MS);
-	c->port = el_served_name(tl_addr_port(&peer));
 	return 0;
 }
 
@@ -176,6 +174,7 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 {
 	struct el_link *group = l->near ?: l;
 	bool first = !group->established;
+	static unsigned int name = 0x10000;
 	struct tl_addr at = group->at ? *group->at : group->t->local;
 	struct el_outcome o;
 	struct smc_clc_accept a;
@@ -183,7 +182,9 @@ int el_serve_join(struct el_env *e, struct el_link *l, struct el_conn *c, unsign
 
 	el_conn_begin(c, l);
 	tl_addr_set_port(&at, listens_at);
-	err = el_order_connect(e->witness, &at, false);
+	/* not its port, which connections to two of our addresses may share */
+	c->port = ++name;
+	err = el_order_connect(e->witness, &at, c->port);
 	if (!err)
 		err = accept_client(e, group, c);
 	if (!err)
@@ -230,7 +231,7 @@ int el_serve_claim(struct el_env *e, struct el_link *l, struct el_conn *c, unsig
 
 	el_conn_begin(c, l);
 	tl_addr_set_port(&at, listens_at);
-	err = el_order_connect(e->witness, &at, true);
+	err = el_order_connect(e->witness, &at, 0);
 	if (!err)
 		err = accept_client(e, l, c);
 	return err ?: clc_exchange(l, c, nr, true, &a);

@@ -2,7 +2,8 @@
 /*
  * The application on the host under attack. It reads from its connections and records how
  * each ends. On a TCP port of its own it answers requests for that record, and requests to
- * connect, send and close. The name of a connection is the TCP port of its client.
+ * connect, send and close. The name of an accepted connection is the TCP port of its client, that
+ * of a requested one a number in the request.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,12 +39,14 @@ struct seen {
  * struct attempt - the latest request to connect
  * @p: socket family
  * @to: address
+ * @name: name of the connection
  * @busy: the attempt has not ended
  * @o: result
  */
 struct attempt {
 	const struct tl_proto *p;
 	struct tl_addr to;
+	unsigned int name;
 	bool busy;
 	struct el_outcome o;
 };
@@ -163,7 +166,6 @@ static void attempt_finish(const struct el_outcome *o)
 /* Make the connection, then read from it. */
 static void *connect_thread(void *arg)
 {
-	struct tl_addr own = { .len = sizeof(own.ss) };
 	struct el_outcome o = { .err = 0 };
 	struct tl_diag diag = { .mode = TL_MODE_UNKNOWN };
 	struct seen *c = NULL;
@@ -174,14 +176,14 @@ static void *connect_thread(void *arg)
 	fd = tl_connect(attempt.p, NULL, &attempt.to);
 	if (fd < 0) {
 		o.err = -fd;
-	} else if (tl_diag_get(fd, attempt.p, &diag) || getsockname(fd, &own.sa, &own.len)) {
+	} else if (tl_diag_get(fd, attempt.p, &diag)) {
 		o.err = EBADFD;
 	} else {
 		o.smc = diag.mode == TL_MODE_SMCR;
 		o.reason = diag.reason;
 	}
 	if (o.smc)
-		c = conn_add(fd, el_served_name(tl_addr_port(&own)));
+		c = conn_add(fd, attempt.name);
 	attempt_finish(&o);
 	if (c)
 		return conn_thread(c);
@@ -232,13 +234,14 @@ static int knock_start(const char *host, unsigned int port)
 }
 
 /* Start an attempt; only one may run at a time. Returns 0 or an errno. */
-static int attempt_start(const char *host, unsigned int port)
+static int attempt_start(const char *host, unsigned int port, unsigned int name)
 {
 	int err = EBUSY;
 
 	pthread_mutex_lock(&lock);
 	if (!attempt.busy) {
 		err = tl_addr_parse(&attempt.to, attempt.p, host, port) ? EINVAL : 0;
+		attempt.name = name;
 		attempt.busy = !err;
 	}
 	pthread_mutex_unlock(&lock);
@@ -252,7 +255,7 @@ static int attempt_start(const char *host, unsigned int port)
 
 /* ---- answering requests ---- */
 
-/* Ports are used again: find the latest connection of @port. */
+/* Find the latest connection of that name: ports are used again. */
 static struct seen *conn_find(unsigned int port)
 {
 	for (unsigned int i = nr_conns; i > 0; i--) {
@@ -406,15 +409,15 @@ static long sysctl_set(const char *name, long value)
 
 static void request_answer(const char *line, char *out)
 {
-	unsigned int port, timeout_ms;
+	unsigned int port, nr, timeout_ms;
 	unsigned long long bytes;
 	char name[LINE];
 	long value;
 
 	if (sscanf(line, "conn %u %llu %u", &port, &bytes, &timeout_ms) == 3)
 		answer_conn(port, bytes, timeout_ms, out);
-	else if (sscanf(line, "connect %127s %u", name, &port) == 2)
-		snprintf(out, LINE, "%d\n", attempt_start(name, port));
+	else if (sscanf(line, "connect %127s %u %u", name, &port, &nr) == 3)
+		snprintf(out, LINE, "%d\n", attempt_start(name, port, nr));
 	else if (sscanf(line, "knock %127s %u", name, &port) == 2)
 		snprintf(out, LINE, "%d\n", knock_start(name, port));
 	else if (sscanf(line, "outcome %u", &timeout_ms) == 1)
@@ -571,20 +574,23 @@ u64 el_resources(int witness, const char *kind)
  * el_order_connect() - make the application connect to us
  * @witness: connection to the witness
  * @at: our listener
- * @knock: ignore the result; otherwise el_order_outcome() returns it, for one at a time
+ * @name: name of the connection; el_order_outcome() returns the result, for one at a time. 0: the
+ *	application ignores the result
  *
  * Does not wait for the connection.
  *
  * Return: 0 or a negative errno.
  */
-int el_order_connect(int witness, const struct tl_addr *at, bool knock)
+int el_order_connect(int witness, const struct tl_addr *at, unsigned int name)
 {
 	char line[LINE], host[INET_ADDRSTRLEN];
 
 	if (!inet_ntop(AF_INET, &at->in.sin_addr, host, sizeof(host)))
 		return -errno;
-	snprintf(line, sizeof(line), "%s %s %u\n", knock ? "knock" : "connect", host,
-		 tl_addr_port(at));
+	if (name)
+		snprintf(line, sizeof(line), "connect %s %u %u\n", host, tl_addr_port(at), name);
+	else
+		snprintf(line, sizeof(line), "knock %s %u\n", host, tl_addr_port(at));
 	return witness_request(witness, line) ? -(int)strtol(line, NULL, 10) : -EIO;
 }
 
