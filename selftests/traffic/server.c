@@ -31,6 +31,7 @@ static struct {
 	u64 conns;
 	u64 alien;
 	u64 failed;
+	unsigned int running;	/* operations under way, queries not counted */
 } state = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,
@@ -71,6 +72,34 @@ static void record_wait(u64 seed, unsigned int timeout_ms, struct trf_verdict *v
 			break;
 		}
 	}
+	pthread_mutex_unlock(&state.lock);
+}
+
+/* An operation begins (@n 1) or has ended with its verdict recorded (@n -1). */
+static void running_add(int n)
+{
+	pthread_mutex_lock(&state.lock);
+	state.running += n;
+	pthread_cond_broadcast(&state.changed);
+	pthread_mutex_unlock(&state.lock);
+}
+
+/*
+ * Wait for the operations under way: a client that found a fault closes and asks the server to end
+ * while the server's thread still collects its own threads, with a fault to report.
+ */
+static void running_wait(unsigned int timeout_ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += timeout_ms / 1000 + 1;
+	pthread_mutex_lock(&state.lock);
+	while (state.running &&
+	       !pthread_cond_timedwait(&state.changed, &state.lock, &until))
+		;
+	if (state.running)
+		printf("# server: %u operations have not ended\n", state.running);
 	pthread_mutex_unlock(&state.lock);
 }
 
@@ -231,6 +260,7 @@ static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req
 	tl_set_timeouts(fd, req->timeout_ms);
 	if (req->op == TRF_QUERY || req->op == TRF_STATS)
 		return serve_query(fd, req);
+	running_add(1);
 	verdict_mode(srv, fd, req, &v);
 	switch (req->op) {
 	case TRF_STREAM:
@@ -274,6 +304,7 @@ static bool serve_one(const struct trf_server *srv, int fd, const struct trf_req
 		close(fd);
 	/* record the verdict only after this side has released the connection */
 	record_put(req->seed, &v);
+	running_add(-1);
 	return goes_on;
 }
 
@@ -297,6 +328,7 @@ void trf_server_conn(const struct trf_server *srv, int fd)
 		if (req.op == TRF_QUIT) {
 			struct trf_verdict v = { 0 };
 
+			running_wait(req.timeout_ms);
 			stats_get(&v);
 			trf_verdict_send(fd, &v);
 			shutdown(fd, SHUT_WR);
