@@ -4,6 +4,7 @@
  * in the same state. Any difference is a failure unless a table below lists it;
  * Documentation/socket-api.rst gives the reasons.
  */
+#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <linux/in6.h>
 #include <linux/net_tstamp.h>
@@ -12,6 +13,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "api.h"
@@ -589,39 +591,122 @@ static void options_kept(struct api_env *e)
 	api_roundtrip(e, p.fd[OURS], rfd, SEED);
 }
 
-static const struct setting excluding[] = {
-	{ SOL_TCP, TCP_FASTOPEN, 5 },
-	{ SOL_TCP, TCP_FASTOPEN_NO_COOKIE, 1 },
-	{ SOL_TCP, TCP_MD5SIG, 0 },
-	{ SOL_TCP, TCP_ULP, 0 },
-	{ SOL_SOCKET, SO_ATTACH_BPF, -1 },
-	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_TX_SOFTWARE },
-	/* each message may request stamps then */
-	{ SOL_SOCKET, SO_TIMESTAMPING, SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY },
+/* A key for the unspecified address: no packet is signed with it. */
+static struct tcp_md5sig md5_key = { .tcpm_keylen = 3, .tcpm_key = "key" };
+
+#define UNDO		0x1	/* set to 0 again: else connect() would not be the usual one */
+#define OPTIONAL	0x2	/* a kernel may be built without it: its TCP answers ENOPROTOOPT */
+#define PROG		0x4	/* the value is an eBPF program */
+
+/**
+ * struct exclusion - an option that SMC does not support, with a value that TCP accepts
+ * @level: SOL_*
+ * @name: option
+ * @when: states in which TCP accepts it: %FRESH, %LISTENING
+ * @flags: %UNDO, %OPTIONAL, %PROG
+ * @n: value
+ * @val: another value, or NULL
+ * @len: its bytes
+ */
+struct exclusion {
+	int level;
+	int name;
+	unsigned int when;
+	unsigned int flags;
+	int n;
+	const void *val;
+	socklen_t len;
 };
 
-static const struct setting *exclude_by;
+#define SIDES		(FRESH | LISTENING)
+#define ON_SEND		SOF_TIMESTAMPING_TX_SOFTWARE
+/* each message may request stamps then */
+#define ON_DEMAND	(SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_TSONLY)
+
+static const struct exclusion exclusions[] = {
+	{ SOL_TCP, TCP_FASTOPEN, SIDES, 0, 5, NULL, 0 },
+	{ SOL_TCP, TCP_FASTOPEN_NO_COOKIE, SIDES, 0, 1, NULL, 0 },
+	{ SOL_TCP, TCP_FASTOPEN_CONNECT, FRESH, UNDO, 1, NULL, 0 },
+	{ SOL_TCP, TCP_REPAIR, FRESH, UNDO, 1, NULL, 0 },
+	{ SOL_TCP, TCP_MD5SIG, SIDES, OPTIONAL, 0, &md5_key, sizeof(md5_key) },
+	{ SOL_SOCKET, SO_ATTACH_FILTER, SIDES, 0, 0, &pass_filter, sizeof(pass_filter) },
+	{ SOL_SOCKET, SO_ATTACH_BPF, SIDES, PROG, 0, NULL, 0 },
+	{ SOL_SOCKET, SO_TIMESTAMPING, SIDES, 0, ON_SEND, NULL, 0 },
+	{ SOL_SOCKET, SO_TIMESTAMPING, SIDES, 0, ON_DEMAND, NULL, 0 },
+	{ SOL_SOCKET, SO_TIMESTAMPING_NEW_, SIDES, 0, ON_SEND, NULL, 0 },
+};
+
+static const struct exclusion *exclude_by;
+
+/* An eBPF socket filter that passes everything. */
+static int prog_load(void)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insns = (uintptr_t)insns, .insn_cnt = TL_ARRAY_SIZE(insns),
+		.license = (uintptr_t)"GPL",
+	};
+
+	return T_OK(syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr)));
+}
+
+static int exclusion_set(int fd, const struct exclusion *x)
+{
+	int n = x->flags & PROG ? prog_load() : x->n;
+	int rc, err;
+
+	rc = x->val ? setsockopt(fd, x->level, x->name, x->val, x->len) :
+		      setsockopt(fd, x->level, x->name, &n, sizeof(n));
+	err = errno;
+	if (x->flags & PROG)
+		close(n);
+	errno = err;
+	return rc;
+}
 
 static void option_exclude(int fd)
 {
-	int rc = setsockopt(fd, exclude_by->level, exclude_by->name, &exclude_by->val,
-			    sizeof(exclude_by->val));
+	const int off = 0;
 
-	/* calls that fail do so as on TCP, see options_fresh */
-	T_TRUE(!rc || errno != EOPNOTSUPP);
+	T_OK(exclusion_set(fd, exclude_by));
+	if (exclude_by->flags & UNDO)
+		T_OK(setsockopt(fd, exclude_by->level, exclude_by->name, &off, sizeof(off)));
 	api_reenter(fd);
 }
 
-/* Options that SMC does not support make the connection TCP, with that reason. */
+/* Check that TCP accepts the value in this state: a call that fails there would prove nothing. */
+static bool exclusion_check_norm(const struct api_env *e, const struct exclusion *x)
+{
+	struct api_env norm = env_norm(e);
+	struct tl_addr at;
+	int fd = e->role == API_PASSIVE ? api_listener(&norm, &at) : new_socket(&norm);
+	int rc = exclusion_set(fd, x);
+
+	if (rc && errno == ENOPROTOOPT && x->flags & OPTIONAL)
+		printf("# this kernel's TCP lacks option %d\n", x->name);
+	else
+		T_OK(rc);
+	close(fd);
+	return !rc;
+}
+
+/*
+ * Options that SMC does not support make the connection TCP, with that reason, and act there as on
+ * TCP. (ulp_tls_keys is for TCP_ULP, which TCP accepts on connections only.)
+ */
 static void options_exclude(struct api_env *e)
 {
+	unsigned int when = e->role == API_PASSIVE ? LISTENING : FRESH;
 	int fd, rfd;
 
-	for (size_t i = 0; i < TL_ARRAY_SIZE(excluding); i++) {
-		exclude_by = &excluding[i];
-		/* if the kernel handles the call and it fails, the module never sees it */
-		if (exclude_by->name == SO_ATTACH_BPF && exclude_by->level == SOL_SOCKET &&
-		    api_kernel_before(6, 7))
+	md5_key.tcpm_addr.ss_family = e->proto->af;
+	for (size_t i = 0; i < TL_ARRAY_SIZE(exclusions); i++) {
+		exclude_by = &exclusions[i];
+		if (!(exclude_by->when & when) || !exclusion_check_norm(e, exclude_by))
 			continue;
 		api_pair_of(e, option_exclude, &fd, &rfd);
 		api_check_declined(e, fd);
