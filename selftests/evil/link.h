@@ -295,7 +295,6 @@ enum el_fate {
 	EL_UNHARMED,		/* both connections keep working */
 	EL_CONN_DIES,		/* the attacked connection dies, the other one keeps working */
 	EL_LINK_DIES,		/* both die with their link */
-	EL_ANY,		/* either; only other peers must be unharmed */
 	EL_CHECKED,		/* the case has checked it */
 };
 

@@ -171,18 +171,6 @@ bool el_failed(struct el_env *e, struct el_conn *c, const struct el_case *k)
 	return false;
 }
 
-static bool fate_check_any(struct el_env *e, struct el_conn *c, const struct el_case *k)
-{
-	struct el_report r;
-
-	el_poll(e->l);
-	if (!el_ask(e->witness, c->port, 0, 2000, &r))
-		return false;
-	if (r.state == EL_ERROR)
-		return errno_allowed(k, r.err);
-	return e->l->status == IBV_WC_SUCCESS ? el_alive(e, c) : el_failed(e, c, k);
-}
-
 static bool fate_check(struct el_env *e, const struct el_case *k)
 {
 	switch (k->fate) {
@@ -192,8 +180,6 @@ static bool fate_check(struct el_env *e, const struct el_case *k)
 		return el_failed(e, e->a, k) && el_alive(e, e->b);
 	case EL_LINK_DIES:
 		return el_failed(e, e->a, k) && el_failed(e, e->b, k);
-	case EL_ANY:
-		return fate_check_any(e, e->a, k) && fate_check_any(e, e->b, k);
 	case EL_CHECKED:
 		break;
 	}
