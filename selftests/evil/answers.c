@@ -50,7 +50,7 @@ static void serve_without_smc(int fd)
 
 /*
  * Read the victim's Proposal. A victim that does not try SMC, because of an entry in its
- * negative cache, is served normally; the verdict says so, and the case counts as skipped.
+ * negative cache, is served normally; the verdict says so, and the victim tries again.
  *
  * Returns false if there is nothing more to do; then @fd is closed.
  */

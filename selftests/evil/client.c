@@ -98,6 +98,7 @@ int evil_health_start(const struct evil_target *t)
 	struct trf_client c = {
 		.proto = t->good,
 		.to = t->to,
+		.require = TL_MODE_SMCR,
 		.timeout_ms = t->deadline_ms,
 		.seed = t->seed,
 	};
@@ -106,7 +107,7 @@ int evil_health_start(const struct evil_target *t)
 }
 
 /**
- * evil_health() - check that the server works and its application received nothing unexpected
+ * evil_health() - check that the server does SMC and its application received nothing unexpected
  * @health: from evil_health_start()
  * @when: for the message
  *
@@ -759,11 +760,29 @@ static void msg_cut_to_length(struct evil_msg *m)
 		m->len = head.len;
 }
 
+/*
+ * Is @m what it should be, by our codec? The Proposal is the first message; for a Confirm that is
+ * well-formed the answer depends on what it contradicts.
+ */
+static bool mutant_is_valid(const struct evil_msg *m, bool confirm)
+{
+	struct smc_clc_proposal p;
+	struct smc_clc_accept a;
+
+	return confirm ? !smc_clc_parse_accept(m->buf, m->len, &a) :
+			 !smc_clc_parse_proposal(m->buf, m->len, &p);
+}
+
+/*
+ * A malformed message is not answered: the connection is closed. A valid Proposal is accepted or
+ * declined, and a valid Confirm declined or closed: it has no queue pair. Then comes the end.
+ */
 static bool mutation_round(const struct evil_target *t, unsigned int round, bool confirm)
 {
-	struct evil_msg m;
-	enum evil_end end;
 	int fd = confirm ? connect_accepted(t, NULL) : evil_connect(t);
+	enum evil_end first, end;
+	struct evil_msg m;
+	bool valid, right;
 
 	if (fd < 0)
 		return false;
@@ -773,14 +792,23 @@ static bool mutation_round(const struct evil_target *t, unsigned int round, bool
 		evil_proposal(&m, &t->local);
 	evil_mutate(&m, t->seed + round);
 	msg_cut_to_length(&m);
+	valid = mutant_is_valid(&m, confirm);
 	evil_write(fd, m.buf, m.len);
 	shutdown(fd, SHUT_WR);
-	end = evil_read_end(fd, t->deadline_ms);
+	first = evil_read(fd, t->deadline_ms, NULL);
+	if (!valid)
+		right = first == EVIL_CLOSED;
+	else if (confirm)
+		right = first == EVIL_DECLINE || first == EVIL_CLOSED;
+	else
+		right = first == EVIL_DECLINE || first == EVIL_ACCEPT;
+	end = first == EVIL_CLOSED ? first : evil_read_end(fd, t->deadline_ms);
 	close(fd);
-	if (end == EVIL_CLOSED)
+	if (right && end == EVIL_CLOSED)
 		return true;
-	ktap_note("round %u (seed %llu): server %s", round,
-		  (unsigned long long)t->seed + round, evil_end_name(end));
+	ktap_note("round %u (seed %llu): to a %s message the server %s, then %s", round,
+		  (unsigned long long)t->seed + round, valid ? "valid" : "malformed",
+		  evil_end_name(first), evil_end_name(end));
 	return false;
 }
 
