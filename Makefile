@@ -156,7 +156,8 @@ check-long:
 		uml-programs-all
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \
-		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown
+		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown \
+		api-6.12 api-6.1
 	@$(TOP)/scripts/check-packages.sh vm
 	@$(TOP)/scripts/check-packages.sh rpm
 

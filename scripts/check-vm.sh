@@ -105,6 +105,12 @@ extra run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --time
 api=(--module ours --script "$cases/api.sh" --env API=smc --timeout 900)
 run api "${api[@]}"
 [ ${#runs[@]} = 0 ] || alone api-2cpu "${api[@]}" --cpus 2
+# ... on older kernels, through both entry points, over RDMA and after both kinds of fallback
+for kernel in 6.12 6.1; do
+	extra run "api-$kernel" --module ours --kernel "$kernel" --script "$cases/api.sh" \
+		--env "API=smc ipproto smc_to_inet ipproto_to_inet smc_declined ipproto_declined" \
+		--timeout 3000
+done
 
 # data passes between CPU and RNIC by the rules of the DMA API; planted faults are found
 dma=$top/build/dma-6.12

@@ -32,6 +32,7 @@ enum api_role {
  * @ctl: control connection of this case
  * @role: side that connects, for cases that run in both roles
  * @require: mode that each connection must have, TL_MODE_UNKNOWN for any
+ * @declined: the agent's host declines SMC: CLC messages precede the bytes of the connections
  * @delay_ms: see r_later()
  * @later: the next agent call runs in the background
  */
@@ -43,6 +44,7 @@ struct api_env {
 	int ctl;
 	enum api_role role;
 	enum tl_mode require;
+	bool declined;
 	unsigned int delay_ms;
 	bool later;
 };

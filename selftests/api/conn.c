@@ -270,7 +270,7 @@ static void defer_accept(struct api_env *e)
 	T_OK(setsockopt(lfd, SOL_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
 	rfd = T_OK(r_socket(e, e->peer));
 	T_OK(r_connect(e, rfd, &at));
-	if (e->require != TL_MODE_SMCR)
+	if (e->require != TL_MODE_SMCR && !e->declined)
 		T_EQ(api_poll(lfd, POLLIN, API_QUIET_MS), 0);
 	else
 		T_EQ(api_poll(lfd, POLLIN, API_PATIENCE_MS), POLLIN);

@@ -11,6 +11,9 @@
 
 #define SEED		601
 #define BAD_PTR		((void *)8)
+#define PROPOSAL	164	/* as the module sends it here: a prefix, an EID */
+#define DECLINE_V1	28	/* ... in place of a Proposal */
+#define DECLINE_V2	44	/* ... in answer to one */
 #define PIECES		20
 #define PIECE		1000
 
@@ -63,21 +66,25 @@ static void window_wait_open(int fd)
 	T_TRUE(info_read(fd).tcpi_snd_wnd > 0);
 }
 
-/* Counters start when both ends have the connection: handshake bytes are not counted. */
+/*
+ * Counters start when both ends have the connection: handshake bytes are not counted. After a
+ * Decline they are those of TCP, which carried the CLC messages.
+ */
 static void info_fresh(struct api_env *e)
 {
+	bool proposed = e->declined && e->role == API_ACTIVE;
 	struct tcp_info i;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
 	i = info_settled(fd);
 	T_EQ(i.tcpi_state, ESTABLISHED);
-	T_EQ(i.tcpi_bytes_sent, 0);
-	T_EQ(i.tcpi_bytes_received, 0);
+	T_EQ(i.tcpi_bytes_sent, proposed ? PROPOSAL : 0);
+	T_EQ(i.tcpi_bytes_received, proposed ? DECLINE_V2 : e->declined ? DECLINE_V1 : 0);
 	/* TCP counts the SYN, which takes a sequence number */
-	T_TRUE(i.tcpi_bytes_acked <= 1);
-	T_EQ(i.tcpi_data_segs_out, 0);
-	T_EQ(i.tcpi_data_segs_in, 0);
+	T_TRUE(i.tcpi_bytes_acked - i.tcpi_bytes_sent <= 1);
+	T_EQ(i.tcpi_data_segs_out, proposed);
+	T_EQ(i.tcpi_data_segs_in, e->declined);
 	T_EQ(i.tcpi_notsent_bytes, 0);
 	T_EQ(i.tcpi_bytes_retrans, 0);
 	T_TRUE(i.tcpi_snd_mss && i.tcpi_rcv_mss && i.tcpi_pmtu);
@@ -86,7 +93,7 @@ static void info_fresh(struct api_env *e)
 
 static void info_bytes(struct api_env *e)
 {
-	struct tcp_info a, b;
+	struct tcp_info a, b, c;
 	int fd, rfd;
 
 	api_pair(e, &fd, &rfd);
@@ -96,51 +103,53 @@ static void info_bytes(struct api_env *e)
 		T_EQ(r_recv(e, rfd, SEED, n * PIECE, PIECE), PIECE);
 	}
 	b = info_settled(fd);
-	T_EQ(b.tcpi_bytes_sent - b.tcpi_bytes_retrans, PIECES * PIECE);
+	T_EQ(b.tcpi_bytes_sent - b.tcpi_bytes_retrans - a.tcpi_bytes_sent, PIECES * PIECE);
 	T_EQ(b.tcpi_bytes_acked - a.tcpi_bytes_acked, PIECES * PIECE);
-	T_EQ(b.tcpi_bytes_received, 0);
+	T_EQ(b.tcpi_bytes_received, a.tcpi_bytes_received);
 	T_EQ(b.tcpi_notsent_bytes, 0);
 	T_EQ(b.tcpi_unacked, 0);
-	T_EQ(b.tcpi_data_segs_in, 0);
+	T_EQ(b.tcpi_data_segs_in, a.tcpi_data_segs_in);
 	/* each piece was sent alone */
-	T_TRUE(b.tcpi_data_segs_out >= PIECES);
+	T_TRUE(b.tcpi_data_segs_out - a.tcpi_data_segs_out >= PIECES);
 	T_TRUE(b.tcpi_segs_out - a.tcpi_segs_out >= PIECES);
 	T_TRUE(b.tcpi_delivered - a.tcpi_delivered >= PIECES);
 	T_TRUE(b.tcpi_rtt && b.tcpi_min_rtt && b.tcpi_min_rtt <= b.tcpi_rtt);
 	T_TRUE(b.tcpi_delivery_rate);
-	a = b;
+	c = b;
 	for (int n = 0; n < PIECES; n++) {
 		T_EQ(r_send(e, rfd, SEED, n * PIECE, PIECE), PIECE);
 		api_recv(fd, SEED, n * PIECE, PIECE);
 	}
 	b = info_settled(fd);
-	T_EQ(b.tcpi_bytes_received, PIECES * PIECE);
-	T_EQ(b.tcpi_bytes_sent, a.tcpi_bytes_sent);
-	T_EQ(b.tcpi_bytes_acked, a.tcpi_bytes_acked);
-	T_TRUE(b.tcpi_data_segs_in >= PIECES);
-	T_TRUE(b.tcpi_segs_in - a.tcpi_segs_in >= PIECES);
-	T_EQ(b.tcpi_data_segs_out, a.tcpi_data_segs_out);
+	T_EQ(b.tcpi_bytes_received - c.tcpi_bytes_received, PIECES * PIECE);
+	T_EQ(b.tcpi_bytes_sent, c.tcpi_bytes_sent);
+	T_EQ(b.tcpi_bytes_acked, c.tcpi_bytes_acked);
+	T_TRUE(b.tcpi_data_segs_in - c.tcpi_data_segs_in >= PIECES);
+	T_TRUE(b.tcpi_segs_in - c.tcpi_segs_in >= PIECES);
+	T_EQ(b.tcpi_data_segs_out, c.tcpi_data_segs_out);
 }
 
 /* Neither end takes more: check where the bytes are. */
 static void info_full(struct api_env *e)
 {
-	struct tcp_info i;
+	struct tcp_info i, a;
 	int fd, rfd, unsent = -1;
 	u64 sent;
 
 	api_pair(e, &fd, &rfd);
+	a = info_settled(fd);
 	sent = api_fill(fd, SEED, 0);
 	i = info_read(fd);
 	T_OK(ioctl(fd, SIOCOUTQNSD, &unsent));
 	T_TRUE(unsent > 0);
 	T_EQ(i.tcpi_notsent_bytes, unsent);
-	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans + i.tcpi_notsent_bytes, sent);
+	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans - a.tcpi_bytes_sent + i.tcpi_notsent_bytes,
+	     sent);
 	T_TRUE(i.tcpi_snd_wnd < i.tcpi_notsent_bytes);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
 	i = info_settled(fd);
 	T_EQ(i.tcpi_notsent_bytes, 0);
-	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans, sent);
+	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans - a.tcpi_bytes_sent, sent);
 	window_wait_open(fd);
 }
 
@@ -167,28 +176,30 @@ static void info_times(struct api_env *e)
 /* The state is that of the stream. */
 static void info_states(struct api_env *e)
 {
-	struct tcp_info i;
+	struct tcp_info i, a;
 	int fd, rfd;
 	char c;
 
 	api_pair(e, &fd, &rfd);
+	a = info_settled(fd);
 	T_OK(shutdown(fd, SHUT_WR));
 	state_wait(fd, FIN_WAIT2);
 	T_EQ(r_send(e, rfd, SEED, 0, 77), 77);
 	api_recv(fd, SEED, 0, 77);
 	i = info_read(fd);
-	T_EQ(i.tcpi_bytes_received, 77);
+	T_EQ(i.tcpi_bytes_received - a.tcpi_bytes_received, 77);
 	close(fd);
 	r_close(e, rfd);
 
 	api_pair(e, &fd, &rfd);
+	a = info_settled(fd);
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
 	state_wait(fd, CLOSE_WAIT);
 	T_EQ(recv(fd, &c, 1, 0), 0);
 	api_send(fd, SEED, 0, 77);
 	T_EQ(r_recv(e, rfd, SEED, 0, 77), 77);
 	i = info_settled(fd);
-	T_EQ(i.tcpi_bytes_sent, 77);
+	T_EQ(i.tcpi_bytes_sent - a.tcpi_bytes_sent, 77);
 }
 
 static void info_lengths(struct api_env *e)

@@ -9,7 +9,8 @@
 
 : "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc
 	ipproto ipproto_mapped ipproto6 ipproto_to_inet ipproto_to_smc
-	inet_mapped smc_mapped_to_inet smc6_to_inet6 ipproto_mapped_to_inet ipproto6_to_inet6}"
+	inet_mapped smc_mapped_to_inet smc6_to_inet6 ipproto_mapped_to_inet ipproto6_to_inet6
+	smc_declined smc_mapped_declined ipproto_declined ipproto_mapped_declined}"
 
 CASES=
 for c in $API; do
@@ -22,7 +23,7 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# api FAMILY PEER_FAMILY MODE ADDRESS_PREFIX: each host's address is the prefix with its number
+# api FAMILY PEER_FAMILY MODE ADDRESS_PREFIX [OPTION]: each host's address is the prefix with its number
 api()
 {
 	if [ "$HOST" = 1 ]; then
@@ -37,9 +38,10 @@ api()
 	fi
 	sync_wait ready > /dev/null || exit 1
 	before
+	# shellcheck disable=SC2086 # an option or nothing
 	/t/smc_api --family "$1" --peer-family "$2" ${3:+--require "$3"} --local "${4}2" \
 		--remote "${4}1" --control "$(peer_addr)" --wait 20 --case-timeout $((60 * SLOWNESS)) \
-		--strict ${API_ONLY:+--only "$API_ONLY"} > "/run/api" 2>&1
+		--strict $5 ${API_ONLY:+--only "$API_ONLY"} > "/run/api" 2>&1
 	rc=$?
 	cat /run/api
 	sync_signal over
@@ -51,6 +53,26 @@ api()
 		expect "zero copy bytes" "$(grown tx_zc_bytes)" -ge 2097152
 		expect "pages lent" "$(grown rx_lend_pages)" -ge 512
 	}
+}
+
+# api_declined FAMILY ADDRESS_PREFIX: the SYNs agree on SMC, and host 1 declines, since it has no RNIC:
+# as server a Proposal, as client instead of sending one
+api_declined()
+{
+	[ "$HOST" != 1 ] || /usr/sbin/rdma link delete rxe0 || fail "no rxe0 to delete"
+	sync_barrier deleted || exit 1
+	clnt0=$(stat_of clnt_fback)
+	srv0=$(stat_of srv_fback)
+	( api "$1" "$1" tcp "$2" --declined )
+	rc=$?
+	# for the next case
+	[ "$HOST" != 1 ] || { add_rxe 0 eth0 && wait_for 10 port_active rxe0; } || fail "no rxe0"
+	sync_barrier added || exit 1
+	[ "$rc" = 0 ] || exit "$rc"
+	[ -z "$API_ONLY" ] || return 0
+	# most cases connect, many in both roles
+	expect "fallbacks as client" "$(($(stat_of clnt_fback) - clnt0))" -ge 100
+	expect "fallbacks as server" "$(($(stat_of srv_fback) - srv0))" -ge 100
 }
 
 case_inet() { api inet inet tcp 10.0.0.; }
@@ -73,3 +95,8 @@ case_smc6_to_inet6() { api smc6 inet6 tcp fd00::; }
 case_ipproto_mapped_to_inet() { api ipproto6 inet6 tcp ::ffff:10.0.0.; }
 case_ipproto6_to_inet6() { api ipproto6 inet6 tcp fd00::; }
 case_inet_mapped() { api inet6 inet6 tcp ::ffff:10.0.0.; }
+# fallbacks after a Decline
+case_smc_declined() { api_declined smc 10.0.0.; }
+case_smc_mapped_declined() { api_declined smc6 ::ffff:10.0.0.; }
+case_ipproto_declined() { api_declined ipproto 10.0.0.; }
+case_ipproto_mapped_declined() { api_declined ipproto6 ::ffff:10.0.0.; }
