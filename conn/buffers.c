@@ -29,6 +29,8 @@
 #define GROW_AFTER	8
 #define GROW_WITHIN	HZ
 #define GROW_TIMES	4
+/* A ring that another work or a lost link kept from growing does so again after this time. */
+#define GROW_AGAIN	(HZ / 10)
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
  * they reset the connection.
@@ -259,11 +261,11 @@ static void conn_growth_enter(struct smc_conn_growth *growth, enum smc_growth_st
 	WRITE_ONCE(growth->state, state);
 }
 
-/* Measure the stream from here on. */
-static void conn_growth_restart(struct smc_conn *conn)
+/* Measure the stream from here on, or after a pause. */
+static void conn_growth_restart(struct smc_conn *conn, unsigned long pause)
 {
 	conn->tx.growth.from = conn->tx.ring.completed;
-	conn->tx.growth.since = jiffies;
+	conn->tx.growth.since = jiffies + pause;
 }
 
 /*
@@ -325,9 +327,9 @@ static void conn_growth_work_fn(struct work_struct *work)
 		conn_growth_enter(growth, SMC_GROWTH_READY);
 		smc_conn_timer_ring_offered(conn);
 	} else if (rc == -EBUSY || conn->link != supply.link) {
-		/* another work, or the link was lost meanwhile: once more, later */
+		/* a fast stream would queue thousands of works in a second until it succeeds */
 		conn_growth_enter(growth, SMC_GROWTH_NONE);
-		conn_growth_restart(conn);
+		conn_growth_restart(conn, GROW_AGAIN);
 	} else {
 		conn_growth_enter(growth, SMC_GROWTH_DONE);
 	}
@@ -338,21 +340,23 @@ static void conn_growth_work_fn(struct work_struct *work)
 
 /**
  * smc_conn_init_growth() - Set up the growth of the send ring
- * @conn: connection that is being created
+ * @conn: connection that is being created and has its send ring
  */
 void smc_conn_init_growth(struct smc_conn *conn)
 {
-	INIT_WORK(&conn->tx.growth.work, conn_growth_work_fn);
-	conn->tx.growth.since = jiffies;
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	INIT_WORK(&growth->work, conn_growth_work_fn);
+	growth->since = jiffies;
+	/* no larger elements: the writer need not ask whenever its ring is full */
+	if (smc_elem_round_size(conn->tx.elem.size * GROW_TIMES) == conn->tx.elem.size)
+		conn_growth_enter(growth, SMC_GROWTH_DONE);
 }
 
 /* Return whether a bigger ring is of use: runs of pages use only the numbers of the ring. */
 static bool conn_growth_helps(const struct smc_conn *conn)
 {
-	const struct smc_ring_tx *ring = &conn->tx.ring;
-
-	return !conn->tx.stopped && smc_zerocopy_is_empty(conn) &&
-	       smc_elem_round_size(ring->size * GROW_TIMES) > ring->size;
+	return !conn->tx.stopped && smc_zerocopy_is_empty(conn);
 }
 
 /* Return whether much was sent in short time: this is a stream, to a peer that reads. */
@@ -361,8 +365,10 @@ static bool conn_is_streaming(struct smc_conn *conn)
 	struct smc_conn_growth *growth = &conn->tx.growth;
 	struct smc_ring_tx *ring = &conn->tx.ring;
 
-	if (time_after(jiffies, growth->since + GROW_WITHIN))
-		conn_growth_restart(conn);
+	if (time_before(jiffies, growth->since))
+		growth->from = ring->completed;
+	else if (time_after(jiffies, growth->since + GROW_WITHIN))
+		conn_growth_restart(conn, 0);
 	return ring->completed - growth->from >= (u64)GROW_AFTER * ring->size;
 }
 
@@ -493,7 +499,7 @@ void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *un
 		conn_growth_enter(growth, SMC_GROWTH_DONE);
 	} else if (growth->state == SMC_GROWTH_READY && smc_conn_timer_ring_expired(conn)) {
 		conn_growth_enter(growth, SMC_GROWTH_NONE);
-		conn_growth_restart(conn);
+		conn_growth_restart(conn, 0);
 	} else {
 		return;
 	}

@@ -151,7 +151,6 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
 	INIT_LIST_HEAD(&conn->tx.runs);
 	INIT_LIST_HEAD(&conn->tx.runs_done);
 	conn->state = SMC_CONN_INIT;
-	smc_conn_init_growth(conn);
 	smc_tcpinfo_init(conn);
 	conn->wq = smc_conn_wq;
 	conn->completed = conn_advance_end;
@@ -201,6 +200,7 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
 	if (!rc)
 		rc = smc_ring_rx_init(&conn->rx.ring, conn->rx.elem.size);
 	if (!rc) {
+		smc_conn_init_growth(conn);
 		smc_conn_get(conn);	/* for the token table */
 		rc = smc_lgr_add_conn(lgr, conn, &conn->token);
 		if (!rc) {

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <net/net_namespace.h>
+#include <smc/base/host.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
@@ -358,6 +359,62 @@ static void growth_busy(struct kunit *test)
 	growth_end(&e);
 }
 
+/* As much is sent again at once, but the next attempt comes after a pause. */
+static void growth_busy_again(struct kunit *test)
+{
+	struct smc_conn_growth *growth;
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth = &e.conn->tx.growth;
+	KUNIT_ASSERT_TRUE(test, smc_pool_grow_extra_begin(&e.lgr->pool));
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	smc_pool_grow_extra_end(&e.lgr->pool);
+	flush_work(&growth->work);
+	growth->from -= 8 * SIZE;
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	/* what was sent in the pause does not count */
+	KUNIT_EXPECT_EQ(test, growth->from, e.conn->tx.ring.completed);
+	msleep(110);
+	growth->from -= 8 * SIZE;
+	growth_until_ready(test, &e);
+	growth_end(&e);
+}
+
+/* No memory: the writer does not ask again. */
+static void growth_refused(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	/* the environment restores it */
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
+	e.conn->tx.growth.from -= 8 * SIZE;
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_DONE);
+	growth_end(&e);
+}
+
+/* There is no larger ring: the writer need not ask at all. */
+static void growth_largest(struct kunit *test)
+{
+	struct growth_env e;
+	struct smc_conn *conn;
+	bool cancel = false;
+
+	growth_begin(test, &e);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	conn = smc_conn_create(e.lgr, e.second, 512 * 1024, SIZE, false, &cancel);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
+	KUNIT_EXPECT_EQ(test, conn->tx.growth.state, SMC_GROWTH_DONE);
+	smc_conn_discard(conn, false);
+	growth_end(&e);
+}
+
 /* A new connection adds a region: growth does not wait for it. */
 static void growth_beside_connect(struct kunit *test)
 {
@@ -429,6 +486,9 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_gives_back_bigger),
 	KUNIT_CASE(growth_slow),
 	KUNIT_CASE(growth_busy),
+	KUNIT_CASE(growth_busy_again),
+	KUNIT_CASE(growth_refused),
+	KUNIT_CASE(growth_largest),
 	KUNIT_CASE(growth_beside_connect),
 	KUNIT_CASE(growth_group_lost_wanted),
 	KUNIT_CASE(growth_group_lost_ready),

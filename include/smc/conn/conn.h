@@ -93,14 +93,14 @@ enum smc_growth_state {
 	SMC_GROWTH_READY,	/* it is there, and the writer changes to it */
 	SMC_GROWTH_COPYING,	/* the writer copies what the previous one holds */
 	SMC_GROWTH_CHANGED,	/* in use, but the RNIC may still read the previous one */
-	SMC_GROWTH_DONE,	/* in use, or there was no memory for it */
+	SMC_GROWTH_DONE,	/* in use, or there is none, or no memory for it */
 };
 
 /**
  * struct smc_conn_growth - growth of the send ring; under conn->lock
  * @state: changed by the writer, by @work, and by the work of the connection
  * @from: SMC_GROWTH_NONE: the stream is measured from this position on
- * @since: jiffies: and from this time on
+ * @since: jiffies: and from this time on, which may be in the future
  * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one.
  *	SMC_GROWTH_COPYING: the bigger ring, which is the writer's, without the lock
  * @deadline: SMC_GROWTH_READY: jiffies: the writer does not want it
