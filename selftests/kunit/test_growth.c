@@ -3,18 +3,26 @@
  * KUnit: the send ring of a stream grows (conn/buffers.c). The group layer is the real one, the
  * RDMA device a fake.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/net.h>
+#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
+#include <linux/wait.h>
 #include <net/net_namespace.h>
+#include <net/sock.h>
 #include <smc/base/host.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
+#include <smc/socket/sock.h>
 #include "../../conn/timers.h"
+#include "../../socket/stream.h"
 
 #include "fake_ib.h"
 #include "lgr_env.h"
@@ -106,12 +114,17 @@ static void growth_begin(struct kunit *test, struct growth_env *e)
 	growth_fill(test, e);
 }
 
-static void growth_end(struct growth_env *e)
+static void growth_put(struct growth_env *e)
 {
-	smc_conn_close(e->conn, true, 0, NULL);
 	smc_conn_put(e->conn);
 	smc_link_put(e->second);
 	smc_link_put(e->first);
+}
+
+static void growth_end(struct growth_env *e)
+{
+	smc_conn_close(e->conn, true, 0, NULL);
+	growth_put(e);
 }
 
 /* Also while works change it. */
@@ -415,6 +428,124 @@ static void growth_largest(struct kunit *test)
 	growth_end(&e);
 }
 
+/* ---- those that wait for room ---- */
+
+/**
+ * struct growth_waiter - a socket with the connection of a case, and who waits for room in its ring
+ * @sock: socket
+ * @wait: entry in its wait queue, as that of epoll
+ * @woken: number of wake-ups because of room
+ * @sent: result of a call that waits for room
+ * @ended: that call has returned
+ */
+struct growth_waiter {
+	struct socket *sock;
+	struct wait_queue_entry wait;
+	u32 woken;
+	int sent;
+	struct completion ended;
+};
+
+static int growth_woken(struct wait_queue_entry *wait, unsigned int mode, int sync, void *key)
+{
+	struct growth_waiter *w = container_of(wait, struct growth_waiter, wait);
+
+	if (key_to_poll(key) & EPOLLOUT)
+		WRITE_ONCE(w->woken, w->woken + 1);
+	return 0;
+}
+
+/* Give the connection a socket. */
+static void growth_wait_begin(struct kunit *test, struct growth_env *e, struct growth_waiter *w)
+{
+	memset(w, 0, sizeof(*w));
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, PF_SMC, SOCK_STREAM, SMC_PROTO_IPV4,
+					       &w->sock), 0);
+	init_completion(&w->ended);
+	init_waitqueue_func_entry(&w->wait, growth_woken);
+	smc_conn_get(e->conn);
+	smc_stream_start(smc_sk(w->sock->sk), e->conn);
+}
+
+static void growth_wait_end(struct growth_env *e, struct growth_waiter *w)
+{
+	smc_conn_abort(e->conn, ECONNRESET);
+	/* closes the connection */
+	sock_release(w->sock);
+	growth_put(e);
+}
+
+/* Send @len bytes, as a call of the program. */
+static int growth_send(struct growth_waiter *w, size_t len, int flags)
+{
+	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL };
+	static u8 bytes[16];
+	struct kvec vec = { .iov_base = bytes, .iov_len = len };
+
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
+	return smc_stream_sendmsg(smc_sk(w->sock->sk), &msg, len);
+}
+
+/*
+ * A thread polls, another one writes, and finds that the ring may grow. The peer reads nothing, so
+ * no completion tells of room: with edge-triggered epoll nothing else would.
+ */
+static void growth_wakes_poll(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_wait_begin(test, &e, &w);
+	add_wait_queue(sk_sleep(w.sock->sk), &w.wait);
+	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	growth_until_ready(test, &e);
+	KUNIT_EXPECT_EQ(test, w.woken, 0);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), 16);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_CHANGED);
+	KUNIT_EXPECT_EQ(test, w.woken, 1);
+	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	remove_wait_queue(sk_sleep(w.sock->sk), &w.wait);
+	growth_wait_end(&e, &w);
+}
+
+static int growth_blocked_fn(void *arg)
+{
+	struct growth_waiter *w = arg;
+
+	w->sent = growth_send(w, 16, 0);
+	complete_all(&w->ended);
+	return 0;
+}
+
+/* A thread sleeps in its call, another one writes, and finds that the ring may grow. */
+static void growth_wakes_writer(struct kunit *test)
+{
+	struct task_struct *task;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	growth_wait_begin(test, &e, &w);
+	/* the thread itself finds no stream */
+	e.conn->tx.growth.since = jiffies - 2 * HZ;
+	task = kthread_run(growth_blocked_fn, &w, "smc_blocked");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&w.ended, HZ / 10));
+	spin_lock_bh(&e.conn->lock);
+	e.conn->tx.growth.from = START - 8 * SIZE;
+	spin_unlock_bh(&e.conn->lock);
+	growth_until_ready(test, &e);
+	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&w.ended, HZ / 10));
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), 16);
+	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&w.ended, HZ));
+	/* an end of the connection wakes it if nothing else did */
+	smc_conn_abort(e.conn, ECONNRESET);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w.ended, PATIENCE));
+	KUNIT_EXPECT_EQ(test, w.sent, 16);
+	growth_wait_end(&e, &w);
+}
+
 /* A new connection adds a region: growth does not wait for it. */
 static void growth_beside_connect(struct kunit *test)
 {
@@ -489,6 +620,8 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_busy_again),
 	KUNIT_CASE(growth_refused),
 	KUNIT_CASE(growth_largest),
+	KUNIT_CASE(growth_wakes_poll),
+	KUNIT_CASE(growth_wakes_writer),
 	KUNIT_CASE(growth_beside_connect),
 	KUNIT_CASE(growth_group_lost_wanted),
 	KUNIT_CASE(growth_group_lost_ready),
