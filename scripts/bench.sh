@@ -4,7 +4,7 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--profile|--budget] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
+# Usage: bench.sh [--profile|--budget|--sizes] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
 #                     figures do not depend on the load of the machine. Without raw
@@ -14,7 +14,9 @@
 #   --before DIR      insn: another build of the module, measured in the same run
 #   --profile         insn: in which functions the instructions are, and who calls these; with
 #                     --before for both builds. BENCH_FUNCTIONS=N: how many functions
-#   --budget          insn: hold what two rows cost against selftests/bench/budget.txt; prints KTAP
+#   --budget          insn: hold what some rows cost against selftests/bench/budget.txt; prints KTAP
+#   --sizes           insn: only writes of 2^k - 1, 2^k and 2^k + 1 bytes, k = 12 .. 20; fails if
+#                     neighbours of ours differ by more than 10 % per byte
 #   --without LABEL   leave out tcp, intree, ours or raw
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
@@ -32,6 +34,7 @@ ours=
 before=
 profile=
 budget=
+sizes=
 labels=' tcp intree ours raw '
 
 die()
@@ -49,7 +52,12 @@ while [ $# -gt 0 ]; do
 		;;
 	--budget)
 		profile=y budget=y bed=insn labels=' intree ours '
-		BENCH_ROWS=stream_64k,pingpong_1
+		BENCH_ROWS=stream_64k,pingpong_1,sendfile_64k,zerocopy_64k,splice_64k,splice_lend_64k
+		shift
+		continue
+		;;
+	--sizes)
+		sizes=y bed=insn labels=${labels%raw *} BENCH_ROWS=sizes
 		shift
 		continue
 		;;
@@ -148,7 +156,7 @@ if [ "$bed" = insn ]; then
 		exit
 	fi
 	"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp \
-		${before:+--ratio ours/before} --min-runs 1 --json "$top/build/bench.json" "$out/h1.log"
+		${before:+--ratio ours/before} ${sizes:+--neighbours ours:10} --min-runs 1 --json "$top/build/bench.json" "$out/h1.log"
 	cat <<END
 
 Thousands of instructions (kinsn) of both ends, kernel and RNIC together: per 64 KB of a stream,

@@ -83,6 +83,19 @@ def table(rows, labels, ratios):
     return "\n".join(out)
 
 
+def uneven(rows, label, percent):
+    """Yield (size, neighbour, ratio) of rows size_N around a power of two that differ by more."""
+    costs = {int(name[5:]): row["medians"].get(label) for name, row in rows.items()
+             if name.startswith("size_")}
+    for size, cost in costs.items():
+        for other in (size - 1, size + 1):
+            if size & (size - 1) or not cost or not costs.get(other):
+                continue
+            apart = costs[other] / cost
+            if max(apart, 1 / apart) > 1 + percent / 100:
+                yield size, other, apart
+
+
 def pair(text):
     """Parse A/B to a tuple."""
     parts = text.split("/")
@@ -108,6 +121,8 @@ def main():
                         help="fail if a median is of fewer values (default 5)")
     parser.add_argument("--once", action="append", default=[], metavar="ROW",
                         help="a row that needs no more than one value (counted, not timed)")
+    parser.add_argument("--neighbours", metavar="LABEL:PERCENT",
+                        help="fail if rows size_N beside a power of two differ from it by more")
     parser.add_argument("--json", metavar="FILE", help="write rows, medians and ratios")
     args = parser.parse_args()
 
@@ -131,10 +146,16 @@ def main():
         with open(args.json, "w", encoding="utf-8") as out:
             json.dump({"labels": labels, "rows": rows}, out, indent=1)
             out.write("\n")
+    failed = False
+    if args.neighbours:
+        label, _, percent = args.neighbours.partition(":")
+        for size, other, apart in uneven(rows, label, float(percent)):
+            print(f"uneven: {label}: {other} costs {apart:.2f} of {size}")
+            failed = True
     if thin:
         print(f"report: fewer than {args.min_runs} values: {', '.join(thin)}", file=sys.stderr)
         return 1
-    return 0
+    return int(failed)
 
 
 if __name__ == "__main__":

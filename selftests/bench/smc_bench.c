@@ -27,6 +27,8 @@
 #define MIB		(1024U * KIB)
 #define MAX_ROUNDS	100000U
 #define MAX_CONNS	64
+#define SIZES_FIRST	12
+#define SIZES_LAST	20
 #define COST_UNIT	(64U * KIB)	/* bytes of a stream whose cost --insn gives */
 
 /**
@@ -68,6 +70,7 @@ static unsigned int run_nr;
  * @conns: connections at the same time
  * @unit: of the value
  * @higher: a higher value is better
+ * @how: of a stream: TRF_F_BULK bits
  */
 struct row {
 	const char *name;
@@ -76,6 +79,7 @@ struct row {
 	unsigned int conns;
 	const char *unit;
 	bool higher;
+	u16 how;
 };
 
 static double measured_units;	/* of the last cost */
@@ -138,14 +142,14 @@ static int check_conn_mode(int fd, struct trf_outcome *out)
 	return 0;
 }
 
-static int run_one_stream(int fd, unsigned int wsize, u64 bytes, struct trf_outcome *out)
+static int run_one_stream(int fd, const struct row *row, u64 bytes, struct trf_outcome *out)
 {
 	struct trf_req req;
 
 	trf_client_req(&opt.client, &req, TRF_STREAM);
-	req.flags |= TRF_F_NOCHECK;
+	req.flags |= TRF_F_NOCHECK | row->how;
 	req.io = TRF_IO_BLOCK;
-	req.wsize = wsize;
+	req.wsize = row->size;
 	req.to_server = bytes;
 	return trf_client_stream(&opt.client, fd, &req, out);
 }
@@ -158,7 +162,7 @@ static int run_stream(const struct row *row, double *value, struct trf_outcome *
 	int err = fd < 0 ? fd : check_conn_mode(fd, out);
 
 	if (!err)
-		err = run_one_stream(fd, row->size, bytes, out);
+		err = run_one_stream(fd, row, bytes, out);
 	if (!err) {
 		double per_ms = (double)bytes * TL_NSEC_PER_MSEC / (out->nsec ? out->nsec : 1);
 
@@ -167,7 +171,7 @@ static int run_stream(const struct row *row, double *value, struct trf_outcome *
 		if (bytes < row->size)
 			bytes = row->size;
 		mark_begin();
-		err = run_one_stream(fd, row->size, bytes, out);
+		err = run_one_stream(fd, row, bytes, out);
 		mark_end();
 	}
 	if (!err)
@@ -346,17 +350,25 @@ static int run_first_contact(const struct row *row, double *value, struct trf_ou
 
 /* first_contact must come first: any other row would create the link group. */
 static const struct row rows[] = {
-	{ "first_contact",	run_first_contact,	1,		1,	"ms",	false },
-	{ "stream_1k",		run_stream,		KIB,		1,	"MB/s",	true },
-	{ "stream_64k",		run_stream,		64 * KIB,	1,	"MB/s",	true },
-	{ "stream_1m",		run_stream,		MIB,		1,	"MB/s",	true },
-	{ "pingpong_1",		run_pingpong,		1,		1,	"us",	false },
-	{ "pingpong_1k",	run_pingpong,		KIB,		1,	"us",	false },
-	{ "parallel_16",	run_parallel,		KIB,		16,	"1/s",	true },
-	{ "connect_rate",	run_connect_rate,	1,		1,	"1/s",	true },
+	{ "first_contact",	run_first_contact,	1,		1,	"ms",	false, 0 },
+	{ "stream_1k",		run_stream,		KIB,		1,	"MB/s",	true, 0 },
+	{ "stream_64k",		run_stream,		64 * KIB,	1,	"MB/s",	true, 0 },
+	{ "stream_1m",		run_stream,		MIB,		1,	"MB/s",	true, 0 },
+	{ "sendfile_64k",	run_stream,		64 * KIB,	1,	"MB/s",	true,
+	  TRF_F_SENDFILE },
+	{ "zerocopy_64k",	run_stream,		64 * KIB,	1,	"MB/s",	true,
+	  TRF_F_ZEROCOPY },
+	{ "splice_64k",		run_stream,		64 * KIB,	1,	"MB/s",	true,
+	  TRF_F_SPLICE },
+	{ "splice_lend_64k",	run_stream,		64 * KIB,	1,	"MB/s",	true,
+	  TRF_F_SPLICE | TRF_F_LEND },
+	{ "pingpong_1",		run_pingpong,		1,		1,	"us",	false, 0 },
+	{ "pingpong_1k",	run_pingpong,		KIB,		1,	"us",	false, 0 },
+	{ "parallel_16",	run_parallel,		KIB,		16,	"1/s",	true, 0 },
+	{ "connect_rate",	run_connect_rate,	1,		1,	"1/s",	true, 0 },
 };
 
-static bool row_is_chosen(const char *name)
+static bool row_is_named(const char *name)
 {
 	size_t n = strlen(name);
 	const char *p = opt.rows;
@@ -368,7 +380,12 @@ static bool row_is_chosen(const char *name)
 		if (p)
 			p++;
 	}
-	return !opt.rows;
+	return false;
+}
+
+static bool row_is_chosen(const struct row *row)
+{
+	return !opt.rows || row_is_named(row->name);
 }
 
 static int measure_row(const struct row *row)
@@ -394,6 +411,26 @@ static int measure_row(const struct row *row)
 	return 0;
 }
 
+/*
+ * The row "sizes", only if it is named: writes around each power of two, where sizes that do not
+ * fit into something show.
+ */
+static int measure_sizes(unsigned int *done)
+{
+	char name[32];
+	struct row row = { name, run_stream, 0, 1, "MB/s", true, 0 };
+	int err = 0;
+
+	for (unsigned int k = SIZES_FIRST; k <= SIZES_LAST; k++) {
+		for (int off = -1; off <= 1; off++, ++*done) {
+			row.size = (1U << k) + off;
+			snprintf(name, sizeof(name), "size_%u", row.size);
+			err |= measure_row(&row);
+		}
+	}
+	return err;
+}
+
 /* Rows alternate, so that a slow minute of the machine does not affect a single row. */
 static int measure_all(void)
 {
@@ -402,7 +439,7 @@ static int measure_all(void)
 
 	for (run_nr = 1; run_nr <= opt.runs; run_nr++) {
 		for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++) {
-			if (!row_is_chosen(rows[i].name))
+			if (!row_is_chosen(&rows[i]))
 				continue;
 			/* in later runs the link group exists */
 			if (rows[i].run == run_first_contact && run_nr > 1)
@@ -411,6 +448,8 @@ static int measure_all(void)
 			if (measure_row(&rows[i]))
 				err = 1;
 		}
+		if (row_is_named("sizes"))
+			err |= measure_sizes(&done);
 	}
 	if (!done)
 		fprintf(stderr, "no such row\n");
@@ -434,7 +473,7 @@ static void bad_usage(void)
 		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		fprintf(stderr, " %s", rows[i].name);
-	fprintf(stderr, "\n");
+	fprintf(stderr, " sizes\n");
 	exit(2);
 }
 

@@ -173,6 +173,7 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 		.wsize = req->wsize,
 		.nocheck = req->flags & TRF_F_NOCHECK,
 		.pages = req->flags & TRF_F_PAGES,
+		.bulk = req->flags & TRF_F_BULK,
 		.timeout_ms = c->timeout_ms,
 	};
 	int err = trf_req_send(fd, req);

@@ -389,6 +389,8 @@ int trf_stream_run(struct trf_stream *s)
 
 	s->tx_done = 0;
 	s->rx_done = 0;
+	if (s->bulk)
+		return trf_bulk_run(s);
 	ret = flow_init(&tx, s, s->tx_seed, tx_cap(s));
 	if (ret)
 		return ret;

@@ -48,6 +48,12 @@ enum trf_io {
 #define TRF_F_URGENT	0x0010	/* ping-pong: the last byte of each message is urgent */
 #define TRF_F_SHUT	0x0040	/* part: end by shutdown(), not by close() */
 #define TRF_F_PAGES	0x0020	/* stream: by sendfile() and splice() */
+/* benchmark: a stream in one direction, by other calls than send() and recv() */
+#define TRF_F_SENDFILE	0x0080
+#define TRF_F_ZEROCOPY	0x0100	/* send() with MSG_ZEROCOPY */
+#define TRF_F_SPLICE	0x0200
+#define TRF_F_LEND	0x0400	/* with SMC_OWN_SPLICE_LEND */
+#define TRF_F_BULK	(TRF_F_SENDFILE | TRF_F_ZEROCOPY | TRF_F_SPLICE | TRF_F_LEND)
 
 /**
  * struct trf_req - request, big endian on the wire
@@ -112,6 +118,7 @@ struct trf_verdict {
  * @nocheck: neither make nor compare the content
  * @pages: send by sendfile(), and remove sent pages from the file at once; receive by splice() from
  *	a socket that lends, and keep a piece until the next one arrives
+ * @bulk: TRF_F_BULK bits: trf_bulk_run() runs it
  * @timeout_ms: silence after which it has failed
  * @corrupt: offset of an outgoing byte to falsify, 0 for none
  * @tx_done: bytes sent
@@ -128,6 +135,7 @@ struct trf_stream {
 	u32 wsize;
 	bool nocheck;
 	bool pages;
+	u16 bulk;
 	unsigned int timeout_ms;
 	u64 corrupt;
 	u64 tx_done;
@@ -155,6 +163,9 @@ int trf_msg_recv(int fd, const struct trf_req *req, u8 *buf);
 int trf_expect_eof(int fd);
 int trf_reset_now(int fd, bool linger, unsigned int timeout_ms);
 const char *trf_io_name(enum trf_io io);
+
+/* bulk.c */
+int trf_bulk_run(struct trf_stream *s);
 
 /* wire.c */
 int trf_req_send(int fd, const struct trf_req *req);
