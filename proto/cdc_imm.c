@@ -35,8 +35,10 @@ int smc_cdc_imm_merge(u8 *buf, u32 size, u32 imm)
 	smc_cursor_from_pos(pos + advance, size, &msg.prod);
 	msg.seq++;
 	msg.flags &= SMC_CDC_F_BLOCKED;
-	msg.ext = 0;
+	/* a value follows only when S is acknowledged; that the peer's S was received stays true */
+	msg.ext &= SMC_CDC_EXT_S_ACK;
 	msg.ack_seq = 0;
+	msg.s = 0;
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 	return 0;
 }

@@ -24,6 +24,7 @@
 #define OFF_OLDER_ORDERLY	29
 #define OFF_ACK_SEQ	30
 #define OFF_OLDER_LINKS	32	/* SMC_CDC_OLDER_LINKS bytes */
+#define OFF_S		32	/* not in a validation */
 
 /* Extension flags that a failover validation may have, and those of any other message. */
 #define MORE_IN_VALIDATION	SMC_CDC_EXT_ORDERLY
@@ -102,6 +103,8 @@ int smc_cdc_msg_parse(const u8 *buf, size_t len, u32 my_size, u32 peer_size,
 	out->ext = buf[OFF_EXT] & MORE_ELSEWHERE;
 	if (out->ext & SMC_CDC_EXT_ACK)
 		out->ack_seq = smc_wire_get_be16(buf + OFF_ACK_SEQ);
+	if (out->ext & SMC_CDC_EXT_S)
+		out->s = smc_wire_get_be64(buf + OFF_S);
 	return 0;
 }
 
@@ -155,7 +158,7 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 		return -EINVAL;
 	if (in->ext & ~(in->flags & SMC_CDC_F_FAILOVER ? MORE_IN_VALIDATION : MORE_ELSEWHERE))
 		return -EINVAL;
-	if (in->ack_seq && !(in->ext & SMC_CDC_EXT_ACK))
+	if ((in->ack_seq && !(in->ext & SMC_CDC_EXT_ACK)) || (in->s && !(in->ext & SMC_CDC_EXT_S)))
 		return -EINVAL;
 	if (cap < SMC_CDC_LEN)
 		return -ENOSPC;
@@ -176,6 +179,9 @@ int smc_cdc_msg_build(const struct smc_cdc_msg *in, u8 *buf, size_t cap)
 	buf[OFF_EXT] = in->ext;
 	buf[OFF_OLDER_ORDERLY] = in->older_orderly;
 	smc_wire_put_be16(buf + OFF_ACK_SEQ, in->ack_seq);
-	memcpy(buf + OFF_OLDER_LINKS, in->older_links, sizeof(in->older_links));
+	if (in->flags & SMC_CDC_F_FAILOVER)
+		memcpy(buf + OFF_OLDER_LINKS, in->older_links, sizeof(in->older_links));
+	else
+		smc_wire_put_be64(buf + OFF_S, in->s);
 	return SMC_CDC_LEN;
 }

@@ -15,6 +15,11 @@ static const struct {
 		"fe2c0001 00000003 00000000 0000000d 00000000 00000000 00000000\n"
 		"00000000 00000000 00000000 00000000",
 		{ .seq = 1, .token = 3, .prod = { 0, 13 } },
+	}, { /* upgrade: GO, S, and the first bytes of the ring */
+		"fe2c0001 00000005 00000000 00000014 00000000 00000000 00000000\n"
+		"30000000 00000001 00000007 00000000",
+		{ .seq = 1, .token = 5, .prod = { 0, 20 }, .ext = SMC_CDC_EXT_GO | SMC_CDC_EXT_S,
+		  .s = 0x100000007ULL },
 	}, { /* failover validation */
 		"fe2c0009 00000005 00000000 00000000 00000000 00000000 08000000\n"
 		"00000000 00000000 00000000 00000000",
@@ -42,6 +47,8 @@ static void check_same(const struct smc_cdc_msg *a, const struct smc_cdc_msg *b)
 	CHECK_EQ(a->cons.off, b->cons.off);
 	CHECK_EQ(a->flags, b->flags);
 	CHECK_EQ(a->state, b->state);
+	CHECK_EQ(a->ext, b->ext);
+	CHECK_EQ(a->s, b->s);
 }
 
 static void golden_bytes(void)
@@ -118,7 +125,9 @@ static struct smc_cdc_msg random_msg(u32 my_size, u32 peer_size)
 			m.older_links[i] = (u8)unit_rand();
 		return m;
 	}
-	m.ext = (u8)unit_below(4) * SMC_CDC_EXT_ACK_REQ;
+	m.ext = (u8)unit_rand() & SMC_CDC_EXT_ALL & ~SMC_CDC_EXT_ORDERLY;
+	if (m.ext & SMC_CDC_EXT_S)
+		m.s = unit_rand();
 	if (m.ext & SMC_CDC_EXT_ACK)
 		m.ack_seq = (u16)unit_rand();
 	m.prod.wrap = (u16)unit_rand();
@@ -251,7 +260,7 @@ static void failover_has_no_cursors(void)
 	REQUIRE(!smc_cdc_msg_parse(msg, 44, 16384, 16384, &out));
 	check_same(&out, &(struct smc_cdc_msg){
 		.seq = 0xffff, .token = 0xffffffff,
-		.flags = SMC_CDC_F_FAILOVER });
+		.flags = SMC_CDC_F_FAILOVER, .ext = SMC_CDC_EXT_ORDERLY });
 }
 
 static void reserved_bits_are_ignored(void)
@@ -304,6 +313,10 @@ static void builder_refuses(void)
 	WITH_F(m.cons.off = 1);
 	WITH_F(m.ext = SMC_CDC_EXT_ACK_REQ);
 	WITH_F(m.ext = SMC_CDC_EXT_ACK);
+	WITH_F(m.ext = SMC_CDC_EXT_GO);
+	WITH_F(m.ext = SMC_CDC_EXT_S);
+	WITH_F(m.ext = SMC_CDC_EXT_S_ACK);
+	WITH_F(m.s = 1);
 	WITH_F(m.ack_seq = 1);
 	WITH_F(m.older_orderly = 1U << SMC_CDC_OLDER_LINKS);
 #undef WITH_F
@@ -315,8 +328,10 @@ static void builder_refuses(void)
 	for (bit = 1; bit < 0x100; bit <<= 1) {
 		m = (struct smc_cdc_msg){ .ext = (u8)bit };
 		CHECK_EQ(smc_cdc_msg_build(&m, buf, 44),
-			 bit == SMC_CDC_EXT_ACK_REQ || bit == SMC_CDC_EXT_ACK ? 44 : -EINVAL);
+			 bit & SMC_CDC_EXT_ALL & ~SMC_CDC_EXT_ORDERLY ? 44 : -EINVAL);
 	}
+	m = (struct smc_cdc_msg){ .s = 1 };
+	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
 	m = (struct smc_cdc_msg){ .ack_seq = 1 };
 	CHECK_EQ(smc_cdc_msg_build(&m, buf, 44), -EINVAL);
 }
@@ -376,10 +391,11 @@ static void imm_merges(void)
 		struct smc_cdc_msg msg = {
 			.seq = (u16)unit_rand(), .token = (u32)unit_rand(),
 			.flags = SMC_CDC_F_BLOCKED | SMC_CDC_F_URG_PENDING, .cons.off = 5,
-			.ext = SMC_CDC_EXT_ACK, .ack_seq = 9,
+			.ext = SMC_CDC_EXT_ACK | SMC_CDC_EXT_GO | SMC_CDC_EXT_S | SMC_CDC_EXT_S_ACK,
+			.ack_seq = 9, .s = 77,
 		}, want = {
 			.token = msg.token, .cons.off = 5, .seq = (u16)(msg.seq + 1),
-			.flags = SMC_CDC_F_BLOCKED,
+			.flags = SMC_CDC_F_BLOCKED, .ext = SMC_CDC_EXT_S_ACK,
 		};
 		u8 buf[SMC_CDC_LEN], expected[SMC_CDC_LEN];
 

@@ -28,7 +28,10 @@
 #define SMC_CDC_EXT_ORDERLY	0x01	/* orderly move: previous link has nothing in flight */
 #define SMC_CDC_EXT_ACK_REQ	0x04	/* request for the number of the last handled message */
 #define SMC_CDC_EXT_ACK		0x08	/* the answer: @ack_seq is valid */
-#define SMC_CDC_EXT_ALL		0x0d
+#define SMC_CDC_EXT_GO		0x10	/* upgrade: client, until the server answers */
+#define SMC_CDC_EXT_S		0x20	/* upgrade: @s is valid; until the peer has sent S_ACK */
+#define SMC_CDC_EXT_S_ACK	0x40	/* upgrade: S was received; for ever */
+#define SMC_CDC_EXT_ALL		0x7d
 
 /*
  * Earlier moves that a failover validation lists in addition to the last one. A link can fail
@@ -64,10 +67,11 @@ struct smc_cdc_cursor {
  *	that link by an orderly move, as %SMC_CDC_EXT_ORDERLY says for @prev_link
  * @ext: SMC_CDC_EXT_*
  * @ack_seq: valid with SMC_CDC_EXT_ACK: number of the last message that the sender has handled
+ * @s: valid with SMC_CDC_EXT_S: byte S of the sender's direction (upgrade.h)
  *
  * A failover validation (F) has only @seq, @token, @prev_link, @move_count, @older_links,
  * @older_orderly and @ext: cursors, other flags and @state are zero after parsing and must be zero
- * for building. @prev_link, @move_count, @older_links, @older_orderly, @ext and @ack_seq are
+ * for building. @prev_link, @move_count, @older_links, @older_orderly, @ext, @ack_seq and @s are
  * extensions of native peers, in bytes that the RFC reserves.
  */
 struct smc_cdc_msg {
@@ -83,6 +87,7 @@ struct smc_cdc_msg {
 	u8 older_orderly;
 	u8 ext;
 	u16 ack_seq;
+	u64 s;
 };
 
 int smc_cdc_msg_token(const u8 *buf, size_t len, u32 *token);

@@ -84,6 +84,7 @@
  * @SMC_CAP_LATE_CLC: Announced: in a subsequent contact it waits for the Accept or Confirm longer
  *	than other peers, so that an RMB can be announced while packets are reordered or lost
  *	(smc_conn_take_buffers(), client_accept_timeout(), server_await_confirm()).
+ * @SMC_CAP_UPGRADE: Announced, once the module can do it: takes UPGRADE (upgrade.h, decision 0021).
  */
 enum smc_peer_cap {
 	SMC_CAP_ACCEPT_V1_TAG	= 0x0001,
@@ -102,6 +103,7 @@ enum smc_peer_cap {
 	SMC_CAP_URGENT_REPEAT	= 0x2000,
 	SMC_CAP_WRITE_IMM	= 0x10000,
 	SMC_CAP_LATE_CLC	= 0x20000,
+	SMC_CAP_UPGRADE		= 0x40000,
 };
 
 /* What version 1 of the tag means. The set never shrinks: later versions have all of these. */
