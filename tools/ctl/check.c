@@ -451,15 +451,17 @@ static void check_print(const struct check *c, const char *host)
 		[VERDICT_UNKNOWN] = "It is not known what would be used",
 	};
 	size_t n = json_object_array_length(c->steps), i;
+	int at;
 
 	ctl_table_print(c->steps, cols, ARRAY_SIZE(cols));
 	printf("\n%s: %s (%s).\n", host, words[c->verdict], c->ip);
 	for (i = 0; i < n; i++) {
-		const char *hint = ctl_json_text(json_object_array_get_idx(c->steps, i), "hint");
+		struct json_object *step = json_object_array_get_idx(c->steps, i);
 
-		if (*hint)
-			printf("%s: %s\n", ctl_json_text(json_object_array_get_idx(c->steps, i),
-							 "check"), hint);
+		if (!*ctl_json_text(step, "hint"))
+			continue;
+		at = printf("%s: ", ctl_json_text(step, "check"));
+		ctl_text_print(ctl_json_text(step, "hint"), at, 2);
 	}
 }
 

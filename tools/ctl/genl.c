@@ -33,6 +33,8 @@ static int result_print(struct json_object *result, int rc, const struct ctl_opt
 {
 	if (rc == CTL_OK && opts->json)
 		ctl_json_print(result);
+	else if (rc == CTL_OK && cols && opts->verbose)
+		ctl_list_print_fields(result);
 	else if (rc == CTL_OK && cols)
 		ctl_table_print(result, cols, num);
 	else if (rc == CTL_OK)
@@ -238,9 +240,8 @@ int cmd_linkgroup(const struct ctl_opts *opts, int argc, char **argv)
 {
 	static const struct ctl_column cols[] = {
 		{ "ID", "id" }, { "ROLE", "role" }, { "TYPE", "type" }, { "CONNS", "connections" },
-		{ "VERSION", "version" }, { "RELEASE", "release" }, { "SNDBUF", "sndbuf_bytes" },
-		{ "RMB", "rmb_bytes" }, { "LOST", "links_lost" }, { "MOVED", "moved_connections" },
-		{ "EID", "eid" }, { "PEER", "peer_host" }, { "PNETID", "pnetid" },
+		{ "VERSION", "version" }, { "SNDBUF", "sndbuf_bytes" }, { "RMB", "rmb_bytes" },
+		{ "LOST", "links_lost" }, { "PNETID", "pnetid" }, { "PEER", "peer_host" },
 	};
 	struct json_object *groups;
 
@@ -290,8 +291,8 @@ static int link_cb(const struct nlmsghdr *nlh, void *data)
 		ctl_json_add_hex32(obj, "uid", ntohl((__u32)val));
 	if (ctl_nla_get_uint(tb[SMC_NLA_LINK_PEER_UID], &val))
 		ctl_json_add_hex32(obj, "peer_uid", ntohl((__u32)val));
-	ctl_json_copy_str(obj, "gid", tb[SMC_NLA_LINK_GID]);
-	ctl_json_copy_str(obj, "peer_gid", tb[SMC_NLA_LINK_PEER_GID]);
+	ctl_json_copy_gid(obj, "gid", tb[SMC_NLA_LINK_GID]);
+	ctl_json_copy_gid(obj, "peer_gid", tb[SMC_NLA_LINK_PEER_GID]);
 	return MNL_CB_OK;
 }
 
@@ -325,8 +326,7 @@ int cmd_link(const struct ctl_opts *opts, int argc, char **argv)
 		{ "GROUP", "group" }, { "ID", "id" }, { "STATE", "state" },
 		{ "CONNS", "connections" }, { "MOVED", "moved_connections" },
 		{ "SECONDS", "active_seconds" }, { "DEVICE", "device" }, { "PORT", "port" },
-		{ "NETDEV", "netdev" }, { "UID", "uid" }, { "PEER-UID", "peer_uid" },
-		{ "GID", "gid" }, { "PEER-GID", "peer_gid" },
+		{ "NETDEV", "netdev" },
 	};
 	struct json_object *links;
 

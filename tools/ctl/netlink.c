@@ -4,6 +4,7 @@
  */
 #include "smcctl.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -573,6 +574,36 @@ void ctl_json_copy_str(struct json_object *obj, const char *key, const struct nl
 
 	if (ctl_nla_get_str(attr, text, sizeof(text)))
 		ctl_json_add_str(obj, key, text);
+}
+
+/**
+ * ctl_json_add_gid() - add a GID to an object, in the short form of RFC 5952
+ * @obj: object
+ * @key: name of the member
+ * @text: GID as the kernel prints it, with all digits
+ */
+void ctl_json_add_gid(struct json_object *obj, const char *key, const char *text)
+{
+	char gid[INET6_ADDRSTRLEN];
+	struct in6_addr addr;
+
+	if (inet_pton(AF_INET6, text, &addr) == 1)
+		text = inet_ntop(AF_INET6, &addr, gid, sizeof(gid));
+	ctl_json_add_str(obj, key, text);
+}
+
+/**
+ * ctl_json_copy_gid() - copy a GID into an object
+ * @obj: object
+ * @key: name of the member, not added if the attribute is absent
+ * @attr: attribute, may be NULL
+ */
+void ctl_json_copy_gid(struct json_object *obj, const char *key, const struct nlattr *attr)
+{
+	char text[64];
+
+	if (ctl_nla_get_str(attr, text, sizeof(text)))
+		ctl_json_add_gid(obj, key, text);
 }
 
 /**

@@ -12,6 +12,11 @@
 #include <unistd.h>
 
 #define MAX_COLUMNS 16
+/* Text for people is not wider than this */
+#define MAX_WIDTH 99
+/* Further lines of a cell begin below the first one up to here; else below the row, indented */
+#define MAX_HANG 50
+#define ROW_HANG 8
 
 #define BOLD	"\033[1m"
 #define GREEN	"\033[32m"
@@ -234,19 +239,60 @@ static const char *cell_color(const struct ctl_column *col, const char *text)
 	return NULL;
 }
 
+/**
+ * ctl_text_print() - print text and the end of the line, in several lines if it is long
+ * @text: text, broken at blanks and ends of lines, which are all the same
+ * @at: number of columns that the line has before it
+ * @hang: number of blanks before each further line
+ */
+void ctl_text_print(const char *text, int at, int hang)
+{
+	bool first = true;
+
+	while (*text) {
+		int len = (int)strcspn(text, " \n");
+
+		if (!first && at + 1 + len > MAX_WIDTH) {
+			printf("\n%*s", hang, "");
+			at = hang;
+		} else if (!first) {
+			putchar(' ');
+			at++;
+		}
+		printf("%.*s", len, text);
+		at += len;
+		text += len;
+		text += strspn(text, " \n");
+		first = false;
+	}
+	putchar('\n');
+}
+
 static void row_print(struct json_object *row, const struct ctl_column *cols, size_t num,
 		      const int *width, int indent)
 {
+	int at = indent, pad = indent, len;
 	size_t i;
 
-	printf("%*s", indent, "");
 	for (i = 0; i < num; i++) {
 		const char *text = row ? cell_text(row, cols[i].key) : cols[i].title;
 		const char *color = row ? cell_color(&cols[i], text) : colored ? BOLD : NULL;
 
+		len = (int)strlen(text);
+		if (i + 1 == num && i && at + len > MAX_WIDTH) {
+			if (at > MAX_HANG) {
+				putchar('\n');
+				at = indent + ROW_HANG;
+				pad = at;
+			}
+			printf("%*s", pad, "");
+			ctl_text_print(text, at, at);
+			return;
+		}
 		/* no trailing blanks */
-		printf("%s%s%s%*s", color ? color : "", text, color ? PLAIN : "",
-		       i + 1 < num ? width[i] + 2 - (int)strlen(text) : 0, "");
+		printf("%*s%s%s%s", pad, "", color ? color : "", text, color ? PLAIN : "");
+		pad = width[i] + 2 - len;
+		at += width[i] + 2;
 	}
 	putchar('\n');
 }
@@ -331,5 +377,21 @@ void ctl_fields_print(struct json_object *obj, int indent)
 			field_print_name(key, indent);
 			puts(json_object_get_string(val));
 		}
+	}
+}
+
+/**
+ * ctl_list_print_fields() - print all members of each object of a list
+ * @array: objects
+ */
+void ctl_list_print_fields(struct json_object *array)
+{
+	size_t i;
+
+	ctl_list_note(array);
+	for (i = 0; i < json_object_array_length(array); i++) {
+		if (i)
+			putchar('\n');
+		ctl_fields_print(json_object_array_get_idx(array, i), 0);
 	}
 }

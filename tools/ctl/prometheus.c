@@ -420,10 +420,6 @@ static int report_write(FILE *out)
  */
 int cmd_prometheus(const struct ctl_opts *opts)
 {
-	if (opts->json) {
-		ctl_error("prometheus has a format of its own, not JSON: smcctl -j stats");
-		return CTL_USAGE;
-	}
 	return opts->output ? ctl_file_replace(opts->output, report_write, true) :
 			      report_write(stdout);
 }

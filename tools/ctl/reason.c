@@ -242,8 +242,10 @@ static struct json_object *reason_describe(__u32 code)
 static void reason_print(struct json_object *obj)
 {
 	printf("%s  %s\n", ctl_json_text(obj, "reason"), ctl_json_text(obj, "reason_text"));
-	printf("  %s\n", ctl_json_text(obj, "sentence"));
-	printf("  %s\n", ctl_json_text(obj, "hint"));
+	fputs("  ", stdout);
+	ctl_text_print(ctl_json_text(obj, "sentence"), 2, 4);
+	fputs("  ", stdout);
+	ctl_text_print(ctl_json_text(obj, "hint"), 2, 4);
 }
 
 /**

@@ -11,72 +11,94 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WORDS 13
+#define MAX_WORDS 15
 #define KEY_COLOR 256
 
 const char *argp_program_version = "smcctl " SMC_TOOLS_VERSION;
 
-static const char doc[] =
-	"Show sockets, links and statistics of SMC; set UEIDs, PNET IDs, rules.\vObjects:\n"
-	"  info                 version and features of the module\n"
-	"  sock                 sockets, with fallback reasons: show, kill [WHICH]\n"
-	"  linkgroup            link groups: show, del GROUP [now]\n"
-	"  link                 links of all groups: show, add GROUP, del GROUP LINK\n"
-	"  device               RoCE devices\n"
-	"  stats                statistics, with fallback reasons\n"
-	"  watch                rates, one line every SECONDS: [SECONDS [COUNT]]\n"
-	"  monitor              events of groups, links and fallbacks: [COUNT]\n"
-	"  prometheus           statistics for node_exporter's textfile collector\n"
-	"  reason               what a fallback reason means, and what to do: [CODE]\n"
-	"  check                would SMC be used, and if not, why: HOST [PORT]\n"
-	"  applicability        how much of the TCP traffic could use SMC: [SECONDS]\n"
-	"  holders              sockets of all namespaces that keep the module loaded\n"
-	"  report               write FILE, an archive for a bug report\n"
-	"  enable               new connections may use SMC (net.smc.enabled)\n"
-	"  disable              new connections use TCP, existing ones go on\n"
-	"  setting              net.smc.*: show, set NAME VALUE\n"
-	"  ueid                 user-defined EIDs: show, add NAME, del NAME, flush\n"
-	"  pnet                 PNET IDs: show, add ID DEVICE..., del ID, flush\n"
-	"  policy               rules for the use of SMC: show, add, del, flush\n"
-	"  save                 write settings, UEIDs, PNET IDs and rules to FILE\n"
-	"  restore              apply the settings in FILE\n"
-	"\n"
-	"Exit status: 0 success, 1 failure, 2 wrong usage, 3 nothing found (with -e).";
+/*
+ * @words: words that may follow the name, all with @run; a unique beginning of one is enough
+ * @options: letters of the options that apply
+ * @show: the object has no command but "show". Else NULL, and @run takes the words behind the name.
+ */
+static const struct object {
+	const char *name;
+	const char *options;
+	const char *syntax;
+	const char *what;
+	const char *words;
+	int (*run)(const struct ctl_opts *opts, int argc, char **argv);
+	int (*show)(const struct ctl_opts *opts);
+} objects[] = {
+	{ "info", "ej", "[show]", "version and features of the module", NULL, NULL, cmd_info },
+	{ "sock", "aejlpv", "[show | kill] [inode N] [local PREFIX] [peer PREFIX] [port PORT]\n"
+	  "[local-port PORT] [peer-port PORT]", "sockets, with fallback reasons",
+	  "show kill inode local peer port local-port peer-port", cmd_sock, NULL },
+	{ "linkgroup", "ejv", "[show | del GROUP [now]]", "link groups", "show del",
+	  cmd_linkgroup, NULL },
+	{ "link", "ejv", "[show | add GROUP | del GROUP LINK]", "links of all groups",
+	  "show add del", cmd_link, NULL },
+	{ "device", "ejv", "[show]", "ports of RoCE devices", NULL, NULL, cmd_device },
+	{ "stats", "ej", "[show]", "statistics, with fallback reasons", NULL, NULL, cmd_stats },
+	{ "watch", "j", "[SECONDS [COUNT]]", "rates, one line every SECONDS", NULL, cmd_watch,
+	  NULL },
+	{ "monitor", "j", "[COUNT]", "events of groups, links and fallbacks", NULL, cmd_monitor,
+	  NULL },
+	{ "prometheus", "o", "[show]", "statistics for node_exporter's textfile collector", NULL,
+	  NULL, cmd_prometheus },
+	{ "reason", "ej", "[CODE]", "what a fallback reason means, and what to do", NULL,
+	  cmd_reason, NULL },
+	{ "check", "j", "HOST [PORT]", "would SMC be used, and if not, why", NULL, cmd_check,
+	  NULL },
+	{ "applicability", "ej", "[SECONDS]", "how much of the TCP traffic could use SMC", NULL,
+	  cmd_applicability, NULL },
+	{ "holders", "ej", "[show]", "sockets of all namespaces that keep the module loaded", NULL,
+	  NULL, cmd_holders },
+	{ "report", "", "FILE", "write an archive for a bug report", NULL, cmd_report, NULL },
+	{ "enable", "j", "", "new connections may use SMC (net.smc.enabled)", NULL, NULL,
+	  cmd_enable },
+	{ "disable", "j", "", "new connections use TCP, existing ones go on", NULL, NULL,
+	  cmd_disable },
+	{ "setting", "ej", "[show | set NAME VALUE]", "settings net.smc.*", "show set",
+	  cmd_setting, NULL },
+	{ "ueid", "ej", "[show | add NAME | del NAME | flush]", "user-defined EIDs",
+	  "show add del flush", cmd_ueid, NULL },
+	{ "pnet", "ej", "[show | add ID [netdev NAME] [ibdev NAME[/PORT]] | del ID | flush]",
+	  "PNET IDs", "show add del flush", cmd_pnet, NULL },
+	{ "policy", "ej", "[show | add allow|deny [number N] [local PREFIX] [local-port PORTS]\n"
+	  "[remote PREFIX] [remote-port PORTS] | del N | flush]", "rules for the use of SMC",
+	  "show add del flush", cmd_policy, NULL },
+	{ "save", "", "FILE", "write settings, UEIDs, PNET IDs and rules to FILE", NULL, cmd_save,
+	  NULL },
+	{ "restore", "", "FILE", "apply the settings in FILE", NULL, cmd_restore, NULL },
+};
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
 	{ "exit-empty", 'e', NULL, 0, "exit status 3 if a list is empty", 0 },
 	{ "color", KEY_COLOR, "WHEN", 0, "auto (on a terminal), always or never", 0 },
+	{ "verbose", 'v', NULL, 0, "sock, linkgroup, link, device: all members", 0 },
 	{ "output", 'o', "FILE", 0, "prometheus: replace FILE in one step", 1 },
 	{ "all", 'a', NULL, 0, "sock: also listening and new sockets", 1 },
-	{ "verbose", 'v', NULL, 0, "sock: also cursors, buffer sizes, GIDs", 1 },
-	{ "port", 'p', "PORT", 0, "sock: only with this local or peer port", 1 },
-	{ "local-port", 'l', "PORT", 0, "sock: only with this local port", 1 },
-	{ "peer-port", 'r', "PORT", 0, "sock: only with this peer port", 1 },
+	{ "listening", 'l', NULL, 0, "sock: only listening sockets", 1 },
+	{ "processes", 'p', NULL, 0, "sock: also processes that have the socket", 1 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
 	{ 0 },
 };
 
+/**
+ * struct command_line - what the user typed
+ * @opts: options
+ * @used: letters of the options, each once
+ * @num: number of @words
+ * @words: object, command and names
+ */
 struct command_line {
 	struct ctl_opts opts;
-	const char *sock_option;
+	char used[16];
 	int num;
 	char *words[MAX_WORDS];
 };
-
-static int port_parse(const char *text, struct argp_state *state)
-{
-	size_t digits = strspn(text, "0123456789");
-	long port;
-
-	if (!digits || digits > 5 || text[digits])
-		port = -1;
-	else
-		port = strtol(text, NULL, 10);
-	if (port < 0 || port > 65535)
-		argp_failure(state, CTL_USAGE, 0, "'%s' is no port number", text);
-	return (int)port;
-}
 
 static void color_parse(const char *text, struct argp_state *state)
 {
@@ -95,6 +117,15 @@ static void color_parse(const char *text, struct argp_state *state)
 	argp_failure(state, CTL_USAGE, 0, "'%s' is none of auto, always, never", text);
 }
 
+/* Remember that an option was given, for options_check(). */
+static void option_note(struct command_line *line, int key)
+{
+	size_t len = strlen(line->used);
+
+	if (!strchr(line->used, key) && len + 1 < sizeof(line->used))
+		line->used[len] = (char)key;
+}
+
 static error_t option_parse(int key, char *arg, struct argp_state *state)
 {
 	struct command_line *line = state->input;
@@ -102,35 +133,27 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'j':
 		line->opts.json = true;
-		return 0;
+		break;
 	case 'e':
 		line->opts.exit_empty = true;
-		return 0;
-	case KEY_COLOR:
-		color_parse(arg, state);
-		return 0;
+		break;
 	case 'o':
 		line->opts.output = arg;
-		return 0;
+		break;
 	case 'a':
 		line->opts.all = true;
-		line->sock_option = "--all";
-		return 0;
+		break;
+	case 'l':
+		line->opts.listening = true;
+		break;
+	case 'p':
+		line->opts.processes = true;
+		break;
 	case 'v':
 		line->opts.verbose = true;
-		line->sock_option = "--verbose";
-		return 0;
-	case 'p':
-		line->opts.port = port_parse(arg, state);
-		line->sock_option = "--port";
-		return 0;
-	case 'l':
-		line->opts.local_port = port_parse(arg, state);
-		line->sock_option = "--local-port";
-		return 0;
-	case 'r':
-		line->opts.peer_port = port_parse(arg, state);
-		line->sock_option = "--peer-port";
+		break;
+	case KEY_COLOR:
+		color_parse(arg, state);
 		return 0;
 	case 'h':
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
@@ -141,66 +164,135 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 		else
 			line->words[line->num++] = arg;
 		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	return ARGP_ERR_UNKNOWN;
+	option_note(line, key);
+	return 0;
 }
 
-/* @show: the object has no command but "show". Else NULL, and @run takes the command. */
-static const struct {
-	const char *name;
-	int (*run)(const struct ctl_opts *opts, int argc, char **argv);
-	int (*show)(const struct ctl_opts *opts);
-} objects[] = {
-	{ "info", NULL, cmd_info },
-	{ "sock", cmd_sock, NULL },
-	{ "linkgroup", cmd_linkgroup, NULL },
-	{ "link", cmd_link, NULL },
-	{ "device", NULL, cmd_device },
-	{ "stats", NULL, cmd_stats },
-	{ "watch", cmd_watch, NULL },
-	{ "monitor", cmd_monitor, NULL },
-	{ "prometheus", NULL, cmd_prometheus },
-	{ "reason", cmd_reason, NULL },
-	{ "check", cmd_check, NULL },
-	{ "applicability", cmd_applicability, NULL },
-	{ "holders", NULL, cmd_holders },
-	{ "report", cmd_report, NULL },
-	{ "enable", NULL, cmd_enable },
-	{ "disable", NULL, cmd_disable },
-	{ "setting", cmd_setting, NULL },
-	{ "ueid", cmd_ueid, NULL },
-	{ "pnet", cmd_pnet, NULL },
-	{ "policy", cmd_policy, NULL },
-	{ "save", cmd_save, NULL },
-	{ "restore", cmd_restore, NULL },
-};
+/* Return the objects as the help prints them; the caller frees the text. */
+static char *doc_make(void)
+{
+	char *text = NULL;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		abort();
+	fputs("Show sockets, links and statistics of SMC; set UEIDs, PNET IDs, rules.\vObjects:\n",
+	      out);
+	for (i = 0; i < ARRAY_SIZE(objects); i++)
+		fprintf(out, "  %-20s %s\n", objects[i].name, objects[i].what);
+	fputs("\n'smcctl OBJECT help' prints what can follow an object. Objects and commands\n"
+	      "may be abbreviated to a unique beginning; list is the same as show.\n\n"
+	      "Exit status: 0 success, 1 failure, 2 wrong usage, 3 nothing found (with -e).", out);
+	fclose(out);
+	return text;
+}
+
+static void object_print_help(const struct object *object)
+{
+	int at = printf("smcctl %s%s%s%s%s", *object->options ? "[-" : "", object->options,
+			strchr(object->options, 'o') ? " FILE" : "",
+			*object->options ? "] " : "", object->name);
+
+	if (*object->syntax)
+		at += printf(" ");
+	ctl_text_print(object->syntax, at, 8);
+	printf("  %s\n", object->what);
+}
+
+/* Find an object by its name or a unique beginning. Return NULL after an error message. */
+static const struct object *object_find(const char *word)
+{
+	const struct object *found = NULL;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(objects); i++)
+		if (!strcmp(word, objects[i].name))
+			return &objects[i];
+	for (i = 0; i < ARRAY_SIZE(objects); i++) {
+		if (!*word || strncmp(word, objects[i].name, strlen(word)))
+			continue;
+		if (found) {
+			ctl_error("'%s' may be %s or %s", word, found->name, objects[i].name);
+			return NULL;
+		}
+		found = &objects[i];
+	}
+	if (!found)
+		ctl_error("unknown object '%s', see smcctl --help", word);
+	return found;
+}
+
+/* Write the command in full if it is a unique beginning of one; else let the object complain. */
+static void command_complete(struct command_line *line, const struct object *object)
+{
+	static char full[32];
+	const char *words = object->words ? object->words : "show";
+	const char *word = line->words[1];
+
+	if (!strcmp(word, "list") || !strcmp(word, "lst"))
+		word = "show";
+	else if (!strcmp(word, "delete"))
+		word = "del";
+	if (ctl_word_complete(word, words, full, sizeof(full)))
+		line->words[1] = full;
+}
+
+static int options_check(const struct command_line *line, const struct object *object)
+{
+	const char *letter;
+
+	for (letter = line->used; *letter; letter++) {
+		if (strchr(object->options, *letter))
+			continue;
+		ctl_error("option -%c does not apply to %s", *letter, object->name);
+		return CTL_USAGE;
+	}
+	return CTL_OK;
+}
 
 static int object_run(struct command_line *line)
 {
-	const char *name = line->words[0];
-	size_t i;
+	const struct object *object = object_find(line->words[0]);
+	const char *last = line->words[line->num - 1];
 
-	if (line->sock_option && strcmp(name, "sock")) {
-		ctl_error("option %s belongs to sock", line->sock_option);
+	if (!object)
+		return CTL_USAGE;
+	if (line->num == 2 && !strcmp(last, "help")) {
+		object_print_help(object);
+		return CTL_OK;
+	}
+	if (options_check(line, object) != CTL_OK)
+		return CTL_USAGE;
+	if (line->num > 1 && (object->show || object->words))
+		command_complete(line, object);
+	if (object->run)
+		return object->run(&line->opts, line->num - 1, line->words + 1);
+	if (line->num > 2 ||
+	    (line->num == 2 && (!*object->syntax || strcmp(line->words[1], "show")))) {
+		ctl_error("%s takes no argument '%s'", object->name, last);
 		return CTL_USAGE;
 	}
-	if (line->opts.output && strcmp(name, "prometheus")) {
-		ctl_error("option --output belongs to prometheus");
+	return object->show(&line->opts);
+}
+
+/* smcctl help OBJECT: the same as OBJECT help */
+static int help_run(const struct command_line *line)
+{
+	const struct object *object;
+
+	if (line->num != 2) {
+		ctl_error("help is followed by an object, or nothing");
 		return CTL_USAGE;
 	}
-	for (i = 0; i < ARRAY_SIZE(objects); i++) {
-		if (strcmp(name, objects[i].name))
-			continue;
-		if (objects[i].run)
-			return objects[i].run(&line->opts, line->num - 1, line->words + 1);
-		if (line->num > 2 || (line->num == 2 && strcmp(line->words[1], "show"))) {
-			ctl_error("%s takes no argument '%s'", name, line->words[line->num - 1]);
-			return CTL_USAGE;
-		}
-		return objects[i].show(&line->opts);
-	}
-	ctl_error("unknown object '%s', see smcctl --help", name);
-	return CTL_USAGE;
+	object = object_find(line->words[1]);
+	if (!object)
+		return CTL_USAGE;
+	object_print_help(object);
+	return CTL_OK;
 }
 
 /* Flush standard output: a full disk or a closed pipe is a failure. Return the exit status. */
@@ -215,13 +307,15 @@ static int output_finish(int rc)
 
 int main(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = option_parse,
-		.args_doc = "OBJECT [COMMAND [NAME...]]", .doc = doc,
-	};
 	struct command_line line = {
 		.opts = { .port = -1, .local_port = -1, .peer_port = -1 },
 	};
+	struct argp argp = {
+		.options = options, .parser = option_parse,
+		.args_doc = "OBJECT [COMMAND [NAME...]]",
+	};
+	char help_option[] = "--help";
+	char *doc;
 	int rc;
 
 	if (!strcmp(program_invocation_short_name, "smcss"))
@@ -232,12 +326,20 @@ int main(int argc, char **argv)
 		return output_finish(smcr_main(argc, argv));
 	argp_err_exit_status = CTL_USAGE;
 	ctl_color_set(CTL_COLOR_AUTO);
+	if (argc == 2 && !strcmp(argv[1], "help"))
+		argv[1] = help_option;
+	doc = doc_make();
+	argp.doc = doc;
 	argp_parse(&argp, argc, argv, 0, NULL, &line);
 	if (!line.num) {
 		ctl_error("no object given, see smcctl --help");
-		return CTL_USAGE;
+		rc = CTL_USAGE;
+	} else if (!strcmp(line.words[0], "help")) {
+		rc = output_finish(help_run(&line));
+	} else {
+		rc = output_finish(object_run(&line));
 	}
-	rc = output_finish(object_run(&line));
+	free(doc);
 	if (rc == CTL_OK && line.opts.exit_empty && ctl_list_was_empty())
 		rc = CTL_NOTHING;
 	return rc;

@@ -59,7 +59,9 @@ struct ctl_prefix {
  * @exit_empty: exit with CTL_NOTHING if the list is empty
  * @output: prometheus: file to write, NULL: standard output
  * @all: sock: also sockets without a connection
- * @verbose: sock: also cursors and buffer sizes
+ * @listening: sock: only sockets that listen
+ * @processes: sock: also the processes that have a socket
+ * @verbose: also what the table of the object leaves out
  * @port: sock: local or peer port, -1: any
  * @local_port: sock: local port, -1: any
  * @peer_port: sock: port of the peer, -1: any
@@ -72,6 +74,8 @@ struct ctl_opts {
 	bool exit_empty;
 	const char *output;
 	bool all;
+	bool listening;
+	bool processes;
 	bool verbose;
 	int port;
 	int local_port;
@@ -109,12 +113,15 @@ void ctl_table_print(struct json_object *array, const struct ctl_column *cols, s
 void ctl_table_print_indented(struct json_object *array, const struct ctl_column *cols, size_t num,
 			      int indent);
 void ctl_fields_print(struct json_object *obj, int indent);
+void ctl_list_print_fields(struct json_object *array);
+void ctl_text_print(const char *text, int at, int hang);
 
 /* reason.c */
 const char *ctl_reason_sentence(__u32 code);
 const char *ctl_reason_hint(__u32 code);
 
 /* num.c */
+bool ctl_word_complete(const char *word, const char *words, char *full, size_t size);
 bool ctl_num_parse(const char *text, int base, unsigned long min, unsigned long max, __u32 *num);
 
 /* addr.c */
@@ -201,6 +208,8 @@ bool ctl_nla_get_str(const struct nlattr *attr, char *buf, size_t size);
 void ctl_str_clean(char *buf, size_t size, const void *from, size_t len);
 void ctl_json_copy_uint(struct json_object *obj, const char *key, const struct nlattr *attr);
 void ctl_json_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr);
+void ctl_json_add_gid(struct json_object *obj, const char *key, const char *text);
+void ctl_json_copy_gid(struct json_object *obj, const char *key, const struct nlattr *attr);
 void ctl_json_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr);
 
 /* Readers, which several commands use: genl.c, pnet.c, policy.c, sock.c, stats.c */
@@ -214,6 +223,9 @@ int ctl_pnet_read(struct json_object *entries);
 int ctl_policy_read(struct json_object *rules, bool *known);
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 struct json_object *ctl_stats_read(void);
+
+/* process.c */
+int ctl_processes_find(struct json_object *socks);
 
 /* setting.c, module.c */
 int ctl_setting_read(struct json_object *settings);

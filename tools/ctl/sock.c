@@ -3,6 +3,7 @@
  * smcctl: AF_SMC sockets, from sock_diag.
  */
 #include "smcctl.h"
+#include <smc/proto/clc_msg.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -166,17 +167,20 @@ static void sock_add_link(struct json_object *sock, const struct nlattr *attr, c
 	snprintf(detail, size, "%s, link %u on %.40s port %u", info.role ? "server" : "client",
 		 info.lnk[0].link_id, name, info.lnk[0].ibport);
 	ctl_str_clean(name, sizeof(name), info.lnk[0].gid, sizeof(info.lnk[0].gid));
-	ctl_json_add_str(obj, "gid", name);
+	ctl_json_add_gid(obj, "gid", name);
 	ctl_str_clean(name, sizeof(name), info.lnk[0].peer_gid, sizeof(info.lnk[0].peer_gid));
-	ctl_json_add_str(obj, "peer_gid", name);
+	ctl_json_add_gid(obj, "peer_gid", name);
 }
 
+/*
+ * The detail has the reason that decided: that of the peer if this side has none but that the peer
+ * declined.
+ */
 static void sock_add_fallback(struct json_object *sock, const struct nlattr *attr, char *detail,
 			      size_t size)
 {
 	struct smc_diag_fallback fb;
 	struct json_object *obj;
-	int len;
 
 	if (!attr_copy(&fb, sizeof(fb), attr))
 		return;
@@ -184,11 +188,12 @@ static void sock_add_fallback(struct json_object *sock, const struct nlattr *att
 	json_object_object_add(sock, "fallback", obj);
 	ctl_json_add_reason(obj, "reason", fb.reason);
 	ctl_json_add_reason(obj, "peer_reason", fb.peer_diagnosis);
-	len = snprintf(detail, size, "%s (%s)", ctl_json_text(obj, "reason_text"),
-		       ctl_json_text(obj, "reason"));
-	if (fb.peer_diagnosis && len > 0 && (size_t)len < size)
-		snprintf(detail + len, size - (size_t)len, ", peer: %s (%s)",
-			 ctl_json_text(obj, "peer_reason_text"), ctl_json_text(obj, "peer_reason"));
+	if (fb.peer_diagnosis && fb.reason == SMC_CLC_DECL_PEER)
+		snprintf(detail, size, "peer: %s (%s)", ctl_json_text(obj, "peer_reason_text"),
+			 ctl_json_text(obj, "peer_reason"));
+	else
+		snprintf(detail, size, "%s (%s)", ctl_json_text(obj, "reason_text"),
+			 ctl_json_text(obj, "reason"));
 }
 
 static void sock_add_identity(struct json_object *obj, const struct smc_diag_msg *msg)
@@ -225,7 +230,8 @@ static bool sock_is_wanted(const struct ctl_opts *opts, const struct smc_diag_ms
 	bool ipv6 = addr_is_ipv6(msg->id.idiag_src) || addr_is_ipv6(msg->id.idiag_dst);
 	int local = ntohs(msg->id.idiag_sport), peer = ntohs(msg->id.idiag_dport);
 
-	if (!opts->all && (msg->diag_state == STATE_INIT || msg->diag_state == STATE_LISTEN))
+	if (opts->listening ? msg->diag_state != STATE_LISTEN : !opts->all &&
+	    (msg->diag_state == STATE_INIT || msg->diag_state == STATE_LISTEN))
 		return false;
 	return (opts->port < 0 || opts->port == local || opts->port == peer) &&
 	       (opts->local_port < 0 || opts->local_port == local) &&
@@ -285,7 +291,7 @@ static void socks_print_verbose(struct json_object *socks)
 {
 	static const struct ctl_column cols[] = {
 		{ "STATE", "state" }, { "MODE", "mode" }, { "LOCAL", "local" },
-		{ "PEER", "peer" }, { "DETAIL", "detail" },
+		{ "PEER", "peer" },
 	};
 	size_t i;
 
@@ -304,6 +310,7 @@ static void socks_print_verbose(struct json_object *socks)
 		/* printed in the line above */
 		for (c = 0; c < ARRAY_SIZE(cols); c++)
 			json_object_object_del(sock, cols[c].key);
+		json_object_object_del(sock, "who");
 		ctl_fields_print(sock, 2);
 	}
 }
@@ -311,15 +318,21 @@ static void socks_print_verbose(struct json_object *socks)
 static void socks_print(const struct ctl_opts *opts, struct json_object *socks)
 {
 	static const struct ctl_column cols[] = {
-		{ "STATE", "state" }, { "UID", "uid" }, { "INODE", "inode" },
-		{ "LOCAL", "local" }, { "PEER", "peer" }, { "MODE", "mode" },
-		{ "DETAIL", "detail" },
+		{ "STATE", "state" }, { "LOCAL", "local" }, { "PEER", "peer" },
+		{ "MODE", "mode" }, { "DETAIL", "detail" },
+	};
+	static const struct ctl_column process_cols[] = {
+		{ "STATE", "state" }, { "LOCAL", "local" }, { "PEER", "peer" },
+		{ "MODE", "mode" }, { "UID", "uid" }, { "INODE", "inode" },
+		{ "PROCESSES", "who" },
 	};
 
 	if (opts->json)
 		ctl_json_print(socks);
 	else if (opts->verbose)
 		socks_print_verbose(socks);
+	else if (opts->processes)
+		ctl_table_print(socks, process_cols, ARRAY_SIZE(process_cols));
 	else
 		ctl_table_print(socks, cols, ARRAY_SIZE(cols));
 }
@@ -362,9 +375,30 @@ struct filter {
 	struct ctl_prefix peer;
 };
 
-/* Parse one condition. Return false if it is invalid or given twice. */
-static bool filter_parse_condition(struct filter *f, const char *word, const char *value)
+static bool port_parse(int *port, const char *text)
 {
+	__u32 val;
+
+	if (*port >= 0 || !ctl_num_parse(text, 10, 0, 65535, &val))
+		return false;
+	*port = (int)val;
+	return true;
+}
+
+/* Parse one condition. Return false if it is invalid or given twice. */
+static bool filter_parse_condition(struct filter *f, const char *abbreviated, const char *value)
+{
+	char word[16];
+
+	if (!ctl_word_complete(abbreviated, "inode local peer port local-port peer-port", word,
+			       sizeof(word)))
+		return false;
+	if (!strcmp(word, "port"))
+		return port_parse(&f->opts.port, value);
+	if (!strcmp(word, "local-port"))
+		return port_parse(&f->opts.local_port, value);
+	if (!strcmp(word, "peer-port"))
+		return port_parse(&f->opts.peer_port, value);
 	if (!strcmp(word, "inode"))
 		return !f->opts.inode && ctl_num_parse(value, 10, 1, 0xffffffff, &f->opts.inode);
 	if (!strcmp(word, "local") && !f->opts.local) {
@@ -390,6 +424,9 @@ static int socks_run(const struct ctl_opts *opts, bool kill)
 	int rc = ctl_sock_read(opts, socks);
 	bool known = rc == CTL_OK;
 
+	/* while they exist */
+	if (known && opts->processes)
+		ctl_processes_find(socks);
 	if (known && kill)
 		rc = ctl_sock_kill(socks, ended);
 	/* after a failure, print the sockets that were ended before it */
@@ -401,7 +438,7 @@ static int socks_run(const struct ctl_opts *opts, bool kill)
 }
 
 /**
- * cmd_sock() - smcctl sock [show | kill] [inode N] [local PREFIX] [peer PREFIX]
+ * cmd_sock() - smcctl sock [show | kill] [CONDITION VALUE]...
  * @opts: command line
  * @argc: number of words
  * @argv: words behind the name of the object
@@ -417,13 +454,13 @@ int cmd_sock(const struct ctl_opts *opts, int argc, char **argv)
 	for (; i < argc; i += 2) {
 		if (i + 1 < argc && filter_parse_condition(&filter, argv[i], argv[i + 1]))
 			continue;
-		ctl_error("sock is followed by: show or kill, %s",
-			  "and each once: inode N, local PREFIX, peer PREFIX");
+		ctl_error("sock is followed by: show or kill, and each once: %s",
+			  "inode N, local|peer PREFIX, port|local-port|peer-port PORT");
 		return CTL_USAGE;
 	}
 	if (kill && !filter_is_set(&filter.opts)) {
 		ctl_error("sock kill needs a condition: %s",
-			  "--port, --local-port, --peer-port, inode, local or peer");
+			  "inode, local, peer, port, local-port or peer-port");
 		return CTL_USAGE;
 	}
 	return socks_run(&filter.opts, kill);

@@ -2,7 +2,8 @@
 /*
  * Fake host for tests of smcctl, a library preloaded into it: everything but netlink. It provides
  * the names of network devices. Settings in the environment:
- *   FAKE_PROC     folder with the files of the module in /proc, and the RNICs in /sys
+ *   FAKE_PROC     folder with the files of the module in /proc, and the RNICs in /sys; its folder
+ *                 pids, if there is one, has the processes
  *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
  *   FAKE_CONNECT  errno of connect(), 0: success
  *   FAKE_CLOCK    the clock advances only in nanosleep()
@@ -10,6 +11,7 @@
 #define _GNU_SOURCE
 #include "smc_tools.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,16 +21,19 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NET "/proc/net/"
 #define STAT NET "smc_"
 #define SYS "/proc/sys/net/smc/"
 #define IB "/sys/class/infiniband"
 #define MODULE "/sys/module/smc/"
+#define PROC "/proc"
 #define FAMILY_SMC 43
 
 FILE *fake_fopen(const char *path, const char *mode) __asm__("fopen") SMC_EXPORTED;
 DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
+ssize_t fake_readlink(const char *path, char *buf, size_t size) __asm__("readlink") SMC_EXPORTED;
 char *fake_indextoname(unsigned int index, char *name) __asm__("if_indextoname") SMC_EXPORTED;
 int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
 int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
@@ -58,7 +63,23 @@ static const char *path_translate(const char *path, char *own, size_t size)
 		snprintf(own, size, "%s/%s", dir, path + places[i].cut);
 		return own;
 	}
-	return path;
+	if (!dir || strncmp(path, PROC, strlen(PROC)) ||
+	    (path[strlen(PROC)] && !isdigit((unsigned char)path[strlen(PROC) + 1])))
+		return path;
+	snprintf(own, size, "%s/pids", dir);
+	if (access(own, F_OK))
+		return path;
+	snprintf(own, size, "%s/pids%s", dir, path + strlen(PROC));
+	return own;
+}
+
+ssize_t fake_readlink(const char *path, char *buf, size_t size)
+{
+	ssize_t (*real)(const char *path, char *buf, size_t size);
+	char own[4096];
+
+	*(void **)&real = dlsym(RTLD_NEXT, "readlink");
+	return real(path_translate(path, own, sizeof(own)), buf, size);
 }
 
 FILE *fake_fopen(const char *path, const char *mode)

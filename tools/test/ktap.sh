@@ -101,6 +101,12 @@ got status $ktap_rc, stdout '$ktap_out', stderr: $ktap_got"
 	fi
 }
 
+# Print stdin with the further lines of a cell or sentence of smcctl, which are indented, joined
+joined()
+{
+	sed -e ':a' -e 'N;$!ba' -e 's/\n \{4,\}/ /g'
+}
+
 # Print the plan and exit. KTAP allows the plan at the end; a script that dies early prints none.
 ktap_done()
 {

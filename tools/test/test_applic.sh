@@ -12,7 +12,7 @@ export FAKE_CLOCK=y
 # why KIND NETWORK PORT: print verdict and reason
 why()
 {
-	ctl "$1" applicability | tr -s ' ' | sed -n "s#^$2 $3 [a-z]* [0-9]* [0-9]* [0-9]* ##p"
+	ctl "$1" applicability | joined | tr -s ' ' | sed -n "s#^$2 $3 [a-z]* [0-9]* [0-9]* [0-9]* ##p"
 }
 
 # sum KIND VERDICT: print the sum in the JSON output, "CONNECTIONS BYTES"

@@ -39,7 +39,6 @@ expect 'when to use colour' 'always auto' \
 	bash -c ". completion/smcctl; COMP_WORDS=(smcctl --color a); COMP_CWORD=2; _smcctl
 		printf '%s\n' \${COMPREPLY[*]} | sort | xargs"
 expect 'when to use colour, with =' 'never' completed --color = n
-expect 'port: nothing' '' completed -p ''
 expect 'ueid' 'show add del flush' completed ueid ''
 expect 'setting' 'show set' completed setting ''
 expect 'ueid del' 'A.ONE A.TWO' completed ueid del A
@@ -55,8 +54,8 @@ expect 'reason' '0x03030000 0x03030001 0x03030002 0x03030003 0x03030004 0x030300
 0x03030007 0x03030008 0x03030009 0x0303000a 0x0303000b' sh -c "bash -c '. completion/smcctl
 	COMP_WORDS=($tmp/smcctl reason 0x03030); COMP_CWORD=2; _smcctl; echo \${COMPREPLY[*]}' |
 	fold -sw 78 | sed 's/ \$//'"
-expect 'sock' 'show kill inode local peer' completed sock ''
-expect 'sock kill' 'inode local peer' completed sock kill ''
+expect 'sock' 'show kill inode local peer port local-port peer-port' completed sock ''
+expect 'sock kill' 'inode local peer port local-port peer-port' completed sock kill ''
 expect 'sock kill inode' '44712' completed sock kill inode 44
 expect 'sock kill peer' '10.0.0.2' completed sock kill peer 10
 expect 'sock kill local, one of IPv6' 'fd00::1' completed sock kill local f

@@ -40,6 +40,37 @@ else
 fi
 expect 'smcctl: all options are in the page' '' undocumented man/smcctl.8 ./smcctl
 
+# options_gone PAGE PROGRAM: print the long options of the page that --help lacks
+options_gone()
+{
+	"$2" --help >"$ktap_log"
+	sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/s/\\-/-/gp' "$1" | grep '^\.B' |
+		grep -o -- '--[a-z][a-z-]*' | sort -u | while read -r option; do
+		case $option in
+		--usage | --version) ;; # of the library, at the end
+		*) grep -q -- "$option" "$ktap_log" || echo "$option" ;;
+		esac
+	done
+}
+expect 'smcctl: the page has no other options' '' options_gone man/smcctl.8 ./smcctl
+expect 'smc_run: the page has no other options' '' options_gone man/smc_run.8 ./smc_run
+
+# The SYNOPSIS of the page of smcctl, a line for each object, and what "OBJECT help" prints
+synopsis_page()
+{
+	sed -n '/^\.SH SYNOPSIS/,/^\.SH DESC/{ /^\./d; s/\\f[BIPR]//g; s/\\-/-/g; p; }' man/smcctl.8
+}
+synopsis_help()
+{
+	./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | while read -r object; do
+		# all lines but the last, which says what the object is
+		./smcctl "$object" help | sed '$d' | tr -s ' \n' ' ' | sed 's/ *$//'
+		echo
+	done
+	echo 'smcctl help [OBJECT]'
+}
+expect 'smcctl: SYNOPSIS is what the program says' "$(synopsis_help)" synopsis_page
+
 objects_missing()
 {
 	./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | while read -r object; do

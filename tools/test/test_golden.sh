@@ -25,7 +25,9 @@ echo 1 >"$FAKE_PROC/net/smc/enabled"
 # No process has sockets with these inode numbers.
 printf 'netns inode uid mode\n1 0 1000 SMC-R\n4026531840 9999999999999999999 0 TCP\n' \
 	>"$FAKE_PROC/smc_holders"
-mkdir -p "$FAKE_PROC/smc/holders/smc_diag"
+mkdir -p "$FAKE_PROC/smc/holders/smc_diag" "$FAKE_PROC/pids/42/fd"
+ln -s 'socket:[44712]' "$FAKE_PROC/pids/42/fd/3"
+echo redis-server >"$FAKE_PROC/pids/42/comm"
 
 # Normalize JSON from stdin, since versions of json-c differ; one object per line stays so.
 canonical()
@@ -94,10 +96,14 @@ info-old.json old info
 sock.txt normal sock
 sock-a.txt normal -a sock
 sock-v.txt normal -av sock
+sock-p.txt normal -p sock
+sock-p.json normal -p sock
+link-v.txt normal -v link
+linkgroup-v.txt normal -v linkgroup
 sock.json normal -a sock
 sock-short.json short -a sock
-sock-kill.txt normal -p 6379 -a sock kill
-sock-kill.json normal -p 6379 sock kill
+sock-kill.txt normal -a sock kill port 6379
+sock-kill.json normal sock kill port 6379
 linkgroup.txt normal linkgroup
 linkgroup.json normal linkgroup
 linkgroup-old.json old linkgroup

@@ -45,7 +45,8 @@ gauge()
 hint()
 {
 	ctl "$1" check 10.0.0.9 2>/dev/null | tr -s ' ' |
-		sed -n 's/^module \([a-z]*\) .*/\1/p; s/^module: //p'
+		sed -n 's/^module \([a-z]*\) .*/\1/p; /^module: /,$ { s/^module: //; H; }
+			$ { x; s/\n//; s/\n / /g; s/\n.*//; /./p; }'
 }
 
 echo "KTAP version 1"
@@ -113,7 +114,7 @@ installed: modprobe -r smc_diag smc; modprobe smc; then renew the initramfs."
 none()
 {
 	ctl nofamily info 2>&1 | sed 's/^smcctl: //'
-	ctl nofamily check 10.0.0.9 2>/dev/null | sed -n 's/^module: //p'
+	hint nofamily | sed 1d
 }
 twice()
 {

@@ -115,6 +115,6 @@ expect_rc 'prometheus -o: onto a directory: status 1' 1 ctl normal -o "$tmp/dir.
 expect 'prometheus -o: onto a directory: nothing is left' '' sh -c "ls $tmp/dir.prom.* 2>/dev/null"
 expect_rc 'prometheus -o: no module: status 1' 1 ctl nofamily -o "$out" prometheus
 expect 'prometheus -o: no module: the file reports it' 'smc_up 0' sh -c "grep -v '^#' $out"
-expect_usage 'prometheus -j' 'smcctl: prometheus has a format*' ctl normal -j prometheus
-expect_usage '-o elsewhere' 'smcctl: option --output belongs*' ctl normal -o "$out" info
+expect_usage 'prometheus -j' 'smcctl: option -j does not apply to prometheus' ctl normal -j prometheus
+expect_usage '-o elsewhere' 'smcctl: option -o does not apply to info' ctl normal -o "$out" info
 ktap_done

@@ -30,7 +30,7 @@ listed()
 with_text()
 {
 	for code in $(known_codes); do
-		./smcctl reason "$code" | grep -q "$1" && echo "$code"
+		./smcctl reason "$code" | joined | grep -q "$1" && echo "$code"
 	done
 }
 
@@ -38,7 +38,7 @@ with_text()
 incomplete()
 {
 	for code in $(known_codes); do
-		./smcctl reason "$code" | awk '
+		./smcctl reason "$code" | joined | awk '
 			NR == 1 && /^0x[0-9a-f]+  [^ ]/ { good++ }
 			NR > 1 && /^  [A-Z\/].*[.]$/ { good++ }
 			END { exit !(NR == 3 && good == 3) }' || echo "$code"
@@ -52,8 +52,11 @@ expect 'the table has the codes of the header, in their order' "$(known_codes)" 
 expect 'each has a text, a sentence and a hint' '' incomplete
 expect 'none has the text of unknown codes' '' with_text 'unknown reason'
 expect 'none has the sentence of unknown codes' '' with_text 'A code of another system'
-expect 'a hint that names the command' 1 sh -c \
-	'./smcctl reason 0x03030008 | grep -c "ueid add SMCV2-DEFAULT-UEID"'
+command_named()
+{
+	./smcctl reason 0x03030008 | joined | grep -c "ueid add SMCV2-DEFAULT-UEID"
+}
+expect 'a hint that names the command' 1 command_named
 expect 'without 0x' "$(./smcctl reason 0x03030000)" ./smcctl reason 03030000
 expect_match 'a code of another system' '0x12345678  unknown reason
   A code of another system*' ./smcctl reason 0x12345678

@@ -77,25 +77,26 @@ module:
 
 # --- link groups and links ---
 expect 'linkgroup' \
-	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB LOST MOVED EID PEER PNETID
-0x00000100 server symmetric 7 2 1 458752 5000000000 - - SMCV2-DEFAULT-UEID peer1 -' \
+	'ID ROLE TYPE CONNS VERSION SNDBUF RMB LOST PNETID PEER
+0x00000100 server symmetric 7 2 458752 5000000000 - - peer1' \
 	squeezed ctl normal linkgroup
 expect 'linkgroup of an older kernel' \
-	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB LOST MOVED EID PEER PNETID
-0x00000100 server symmetric 7 2 1 - - - - SMCV2-DEFAULT-UEID peer1 -' \
+	'ID ROLE TYPE CONNS VERSION SNDBUF RMB LOST PNETID PEER
+0x00000100 server symmetric 7 2 - - - - peer1' \
 	squeezed ctl old linkgroup
 expect 'linkgroup as JSON: new numbers' '255' field normal max_connections linkgroup
 expect 'linkgroup as JSON: not there in older kernels' '' field old max_connections linkgroup
 expect 'linkgroup show is the same' '"server"' field normal role linkgroup show
 expect 'no link group: heading only' \
-	'ID ROLE TYPE CONNS VERSION RELEASE SNDBUF RMB LOST MOVED EID PEER PNETID' \
+	'ID ROLE TYPE CONNS VERSION SNDBUF RMB LOST PNETID PEER' \
 	squeezed ctl empty linkgroup
 expect 'no link group: empty JSON list' '[]' ctl empty -j linkgroup
 expect 'linkgroup, wrong sizes are left out' '"NOEND"' field short pnetid linkgroup
-expect 'link' 'GROUP ID STATE CONNS MOVED SECONDS DEVICE PORT NETDEV UID PEER-UID GID PEER-GID
-0x00000100 1 active 4 5 3600 rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002
-0x00000100 2 unknown 4 - - rxe0 1 lo 0x01020304 0x0a0b0c0d 0000:0000:0000:0000:0000:ffff:0a00:0001 0000:0000:0000:0000:0000:ffff:0a00:0002' \
-	squeezed ctl normal link
+expect 'link' 'GROUP ID STATE CONNS MOVED SECONDS DEVICE PORT NETDEV
+0x00000100 1 active 4 5 3600 rxe0 1 lo
+0x00000100 2 unknown 4 - - rxe0 1 lo' squeezed ctl normal link
+expect 'link as JSON: GIDs in their short form' '"::ffff:10.0.0.1"
+"::ffff:10.0.0.1"' field normal gid link
 expect 'device: only valid ports' 'DEVICE PORT STATE NETDEV LINKS PNETID PCI
 rxe0 1 active lo 3 NET1 -' squeezed ctl normal device
 
@@ -155,22 +156,23 @@ expect_rc 'stats: counters that are none: status 0' 0 ctl normal stats
 rm "$FAKE_PROC/smc_stat"
 
 # --- sockets ---
-expect 'sock' 'STATE UID INODE LOCAL PEER MODE DETAIL
-ACTIVE 1000 44712 10.0.0.1:6379 10.0.0.2:40001 SMCR server, link 3 on rxe0 port 1
-ACTIVE 1000 54711 [fd00::1]:443 [fd00::2]:50000 TCP declined by peer (0x05000000), peer: no SMC device (0x03030000)
-CLOSED 1000 54712 [::ffff:10.0.0.1]:80 [::ffff:10.0.0.3]:50001 TCP peer did not indicate SMC (0x03010000)
-unknown 1000 4793 10.0.0.1:81 10.0.0.2:82 unknown -' squeezed ctl normal sock
+expect 'sock' 'STATE LOCAL PEER MODE DETAIL
+ACTIVE 10.0.0.1:6379 10.0.0.2:40001 SMCR server, link 3 on rxe0 port 1
+ACTIVE [fd00::1]:443 [fd00::2]:50000 TCP peer: no SMC device (0x03030000)
+CLOSED [::ffff:10.0.0.1]:80 [::ffff:10.0.0.3]:50001 TCP
+ peer did not indicate SMC (0x03010000)
+unknown 10.0.0.1:81 10.0.0.2:82 unknown -' squeezed ctl normal sock
 expect 'sock -a shows listeners' '"ACTIVE"
 "ACTIVE"
 "CLOSED"
 "LISTEN"
 "unknown"' field normal state -a sock
-expect 'sock -p: either side' '6379' field normal local_port sock -p 40001
-expect 'sock -l' '443' field normal local_port sock -l 443
-expect 'sock -r' '' field normal local_port sock -r 443
-expect 'sock -p with -a' '6379
-6379' field normal local_port sock -ap 6379
-expect 'sock -l and -r together' '50001' field normal peer_port sock -l 80 -r 50001
+expect 'sock port: either side' '6379' field normal local_port sock port 40001
+expect 'sock local-port' '443' field normal local_port sock local-port 443
+expect 'sock peer-port' '' field normal local_port sock peer-port 443
+expect 'sock port with -a' '6379
+6379' field normal local_port sock -a port 6379
+expect 'sock local-port and peer-port' '50001' field normal peer_port sock local-port 80 peer-port 50001
 expect 'sock as JSON: token' '"0xbeef0001"' field normal token sock
 expect 'sock as JSON: sizes' '262144' field normal peer_rmbe_size sock
 expect 'sock as JSON: cursors in order' '11
@@ -181,7 +183,7 @@ expect 'sock as JSON: cursors in order' '11
 16
 17' field normal count sock
 expect 'sock as JSON: flags' '"0x80"' field normal rx_prod_flags sock
-expect 'sock as JSON: GIDs' '"fe80:0000:0000:0000:0000:0000:0000:0002"' field normal peer_gid sock
+expect 'sock as JSON: GIDs' '"fe80::2"' field normal peer_gid sock
 expect 'sock as JSON: role and device' '"rxe0"' field normal device sock
 expect 'sock as JSON: reasons of both sides' '"0x03030000"
 "0x00000000"' field normal peer_reason sock
@@ -363,7 +365,7 @@ for object in linkgroup link device sock pnet; do
 	expect_rc "$object -e, not empty: status 0" 0 ctl normal -e "$object"
 done
 expect_rc 'sock -ev, empty: status 3' 3 ctl empty -ev sock
-expect_rc 'sock -ep of a port without sockets: status 3' 3 ctl normal -e sock -p 1
+expect_rc 'sock -e of a port without sockets: status 3' 3 ctl normal -e sock port 1
 expect_rc 'stats -e: status 0' 0 ctl empty -e stats
 
 # --- colour ---
@@ -391,17 +393,69 @@ else
 	ktap_skip 'colour on a terminal' 'no script(1)'
 fi
 
+# --- words ---
+for words in 'linkg sh' 'linkgroup list' 'linkgroup lst' 'linkgroup sho'; do
+	# shellcheck disable=SC2086 # words
+	expect "abbreviated: $words" "$(ctl normal linkgroup)" ctl normal $words
+done
+for object in info sock linkgroup link device stats holders setting ueid pnet policy; do
+	for word in show list; do
+		expect "$object $word" "$(ctl normal "$object" 2>&1)" ctl normal "$object" $word
+	done
+done
+expect 'sock, words abbreviated' '6379' field normal local_port so sh peer-p 40001
+expect 'abbreviated: del' 'smcctl: there is no UEID X' ctl normal ue de X
+expect 'delete is del' 'smcctl: there is no UEID X' ctl normal ueid delete X
+expect_usage 'a beginning of two objects' "smcctl: 'l' may be linkgroup or link" ctl normal l
+expect_usage 'a beginning of two commands' 'smcctl: sock is followed by: *' ctl normal sock p 1
+expect_usage 'an empty word' "smcctl: unknown object ''*" ctl normal ''
+expect_usage 'disable is not shown' 'smcctl: disable takes no *' ctl normal disable show
+expect 'help of an object' 'smcctl [-ejv] link [show | add GROUP | del GROUP LINK]
+  links of all groups' ctl normal link help
+expect 'help OBJECT is the same' "$(ctl normal check help)" ctl normal help check
+expect 'help is --help' "$(ctl normal --help)" ctl normal help
+expect_usage 'help of no object' "smcctl: unknown object 'foo'*" ctl normal help foo
+
+# --- sockets: ss has these letters, too ---
+expect 'sock -l: only listeners' '"LISTEN"' field normal state sock -l
+# two descriptors of one socket, and another socket
+mkdir -p "$FAKE_PROC/pids/42/fd" "$FAKE_PROC/pids/99/fd"
+ln -s 'socket:[44712]' "$FAKE_PROC/pids/42/fd/3"
+ln -s 'socket:[44712]' "$FAKE_PROC/pids/42/fd/4"
+ln -s 'socket:[44713]' "$FAKE_PROC/pids/99/fd/3"
+echo redis-server >"$FAKE_PROC/pids/42/comm"
+in_process()
+{
+	ctl normal sock -p port 40001 | awk 'NR == 2 { print $6, $7 }'
+}
+expect 'sock -p: the process, once' '44712 redis-server(42)' in_process
+expect 'sock -p as JSON' '"redis-server"' field normal command sock -p port 40001
+expect 'sock without -p as JSON: no processes' '' field normal command sock port 40001
+
+# --- widths ---
+wide()
+{
+	for object in info sock 'sock -p' 'sock -v' linkgroup link device stats reason holders \
+		setting ueid pnet policy 'check 10.1.0.9' 'sock help' 'policy help' applicability; do
+		# shellcheck disable=SC2086 # words
+		FAKE_FAMILY=y ctl normal $object 2>/dev/null | awk -v o="$object" 'length($0) > 99 { print o ": " $0 }'
+	done
+}
+expect 'no line is wider than 99 columns' '' wide
+
 # --- wrong usage ---
 expect_usage 'no object' 'smcctl: no object given*' ctl normal
 expect_usage 'unknown object' "smcctl: unknown object 'foo'*" ctl normal foo
 expect_usage 'unknown command' 'smcctl: ueid is followed by*' ctl normal ueid foo
 expect_usage 'missing name' 'smcctl: ueid is followed by*' ctl normal ueid add
 expect_usage 'argument too many' "smcctl: info takes no argument 'x'" ctl normal info x
-expect_usage 'far too many arguments' "*too many arguments at 'n'" ctl normal a b c d e f g h i j k l m n
-expect_usage 'option of sock elsewhere' 'smcctl: option --port belongs to sock' \
-	ctl normal link -p 80
-for port in 65536 -1 x '' 99999999999; do
-	expect_usage "port '$port'" "*'$port' is no port number" ctl normal sock -p "$port"
+expect_usage 'far too many arguments' "*too many arguments at 'p'" ctl normal a b c d e f g h i j k l m n o p
+expect_usage 'option of sock elsewhere' 'smcctl: option -p does not apply to link' \
+	ctl normal link -p
+expect_usage 'option without effect' 'smcctl: option -j does not apply to save' \
+	ctl normal -j save -
+for port in 65536 +1 x '' 99999999999; do
+	expect_usage "port '$port'" "smcctl: sock is followed by: *" ctl normal sock port "$port"
 done
 expect_rc 'unknown option: status 2' 2 ctl normal --foo
 expect_rc '--help: status 0' 0 ctl normal --help

@@ -26,7 +26,7 @@ json_values()
 
 listening()
 {
-	/t/smcctl sock -al "$1" | grep -q LISTEN
+	/t/smcctl sock -l port "$1" | grep -q LISTEN
 }
 
 # same NAME VALUE EXPECTED
@@ -58,8 +58,8 @@ case_identity()
 	same 'nothing on stderr' "$(/t/smc_run /t/sockprobe new,4 new,6 2>&1)" ''
 }
 
-# check_smcss SIDE ROLE SHORT: the connection in the output of smcss, and its TCP connection in
-# INET_DIAG, by the same addresses
+# check_smcss SIDE ROLE SHORT: the connection whose SIDE (local-port, peer-port) is PORT, in the output of
+# smcss, and its TCP connection in INET_DIAG, by the same addresses
 check_smcss()
 {
 	ln -sf /t/smcctl /tmp/smcss
@@ -92,10 +92,10 @@ case_transfer()
 		sync_wait sent || fail "client"
 		wait_for 10 grep -q ping /tmp/server || fail "no ping"
 		/t/smcctl sock
-		same 'mode at the server' "$(json_values mode sock -l "$PORT")" SMCR
-		same 'role at the server' "$(json_values role sock -l "$PORT")" server
-		same 'device' "$(json_values device sock -l "$PORT")" rxe0
-		check_smcss -l server SERV
+		same 'mode at the server' "$(json_values mode sock local-port "$PORT")" SMCR
+		same 'role at the server' "$(json_values role sock local-port "$PORT")" server
+		same 'device' "$(json_values device sock local-port "$PORT")" rxe0
+		check_smcss local-port server SERV
 		touch /tmp/go
 		wait "$server" || fail "server: $(cat /tmp/server)"
 		same 'server' "$(cat /tmp/server)" "ipproto $AS_TCP4 nonblock=0 cloexec=1
@@ -110,9 +110,9 @@ ping"
 		sync_signal sent
 		wait "$wait_pong" || fail "no pong: $(cat /tmp/client)"
 		/t/smcctl sock -v
-		same 'mode at the client' "$(json_values mode sock -r "$PORT")" SMCR
-		same 'role at the client' "$(json_values role sock -r "$PORT")" client
-		check_smcss -r client CLNT
+		same 'mode at the client' "$(json_values mode sock peer-port "$PORT")" SMCR
+		same 'role at the client' "$(json_values role sock peer-port "$PORT")" client
+		check_smcss peer-port client CLNT
 		touch /tmp/go
 		wait "$client" || fail "client: $(cat /tmp/client)"
 		same 'client' "$(cat /tmp/client)" "ipproto $AS_TCP4 nonblock=0 cloexec=0
@@ -140,9 +140,9 @@ case_kill()
 		sync_wait killed || fail "client"
 		wait_for 10 grep -q . "/tmp/server.$killed" || fail "the killed one goes on"
 		same 'server' "$(cat "/tmp/server.$killed")" 'recv: Connection reset by peer'
-		same 'the other one is there' "$(json_values mode sock -l "$kept")" SMCR
-		same 'no listener without -a' "$(/t/smcctl -j -l "$alone" sock kill)" '[]'
-		status 0 /t/smcctl -e -a sock kill inode "$(json_values inode -a -l "$alone" sock)"
+		same 'the other one is there' "$(json_values mode sock local-port "$kept")" SMCR
+		same 'no listener without -a' "$(/t/smcctl -j sock kill local-port "$alone")" '[]'
+		status 0 /t/smcctl -e -a sock kill inode "$(json_values inode -a sock local-port "$alone")"
 		sync_signal seen
 		wait
 		same 'the other one' "$(cat "/tmp/server.$kept")" 'still here'
@@ -157,9 +157,9 @@ case_kill()
 			wait_for 20 grep -q hello "/tmp/client.$port" || fail "no hello"
 		done
 		same 'modes' "$(json_values mode sock | tr '\n' ' ')" 'SMCR SMCR '
-		status 3 /t/smcctl -e -r "$killed" sock kill local "$(peer_addr)"
-		same 'not by another address' "$(json_values mode sock -r "$killed")" SMCR
-		same 'ended' "$(json_values peer_port -r "$killed" sock kill peer "$(peer_addr)")" "$killed"
+		status 3 /t/smcctl -e sock kill peer-port "$killed" local "$(peer_addr)"
+		same 'not by another address' "$(json_values mode sock peer-port "$killed")" SMCR
+		same 'ended' "$(json_values peer_port sock kill peer-port "$killed" peer "$(peer_addr)")" "$killed"
 		wait_for 10 grep -q recv "/tmp/client.$killed" || fail "the killed one goes on"
 		# ECONNABORTED, even if the peer's abort (ECONNRESET) comes first
 		same 'client' "$(cat "/tmp/client.$killed")" 'hello
@@ -211,7 +211,7 @@ tcp_listening()
 
 established()
 {
-	[ "$(json_values peer_port sock -r "$PORT")" = "$PORT" ]
+	[ "$(json_values peer_port sock peer-port "$PORT")" = "$PORT" ]
 }
 
 # A server with SMC, and a client that must not use SMC
@@ -351,7 +351,7 @@ hold()
 	/t/smc_run /t/sockprobe new,4 "connect,$(peer_addr),$2" recv file,/tmp/switched send,ping \
 		recv > "/tmp/client.$2" &
 	wait_for 20 grep -q hello "/tmp/client.$2" || fail "no hello from $2"
-	same "$1" "$(json_values mode sock -r "$2")" "$3"
+	same "$1" "$(json_values mode sock peer-port "$2")" "$3"
 }
 
 # The client's host is switched off and on again, then the server's. The first connection outlives it
@@ -381,7 +381,7 @@ case_switch()
 		same 'disable' "$(/t/smcctl disable)" \
 			'New connections use TCP; 1 stay on SMC until they are closed.'
 		hold 'switched off here' $((first + 1)) TCP
-		same 'the reason' "$(json_values reason sock -r $((first + 1)))" 0x03000000
+		same 'the reason' "$(json_values reason sock peer-port $((first + 1)))" 0x03000000
 		same 'enable' "$(/t/smcctl enable)" 'New connections may use SMC; 1 use it.'
 		hold 'switched on again' $((first + 2)) SMCR
 		sync_signal client_done
@@ -390,7 +390,7 @@ case_switch()
 		sync_signal server_off_done
 		sync_wait on || fail "server"
 		hold 'switched on there' $((first + 4)) SMCR
-		same 'the first one' "$(json_values mode sock -r "$first")" SMCR
+		same 'the first one' "$(json_values mode sock peer-port "$first")" SMCR
 		touch /tmp/switched
 		wait
 		same 'pongs' "$(cat /tmp/client.701* | grep -c pong)" 5

@@ -128,7 +128,7 @@ wait_listening()
 
 listening()
 {
-	/t/smcctl sock -al "$1" | grep -q LISTEN
+	/t/smcctl sock -l port "$1" | grep -q LISTEN
 }
 
 # payload TO_HOST BYTES: reports how much the application has transferred
