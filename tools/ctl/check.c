@@ -138,11 +138,11 @@ static int check_module(struct check *c)
 		check_add_failure(c, "module", "no SMC module answers",
 				  ctl_json_text(info, "warning"));
 		json_object_put(info);
-		return CTL_FAILURE;
+		return CTL_OK;
 	}
 	rc = ctl_info_read(info);
 	if (rc != CTL_OK) {
-		check_add_failure(c, "module", "the SMC module does not answer", NULL);
+		check_add_step(c, "module", "no", "the SMC module does not answer");
 		json_object_put(info);
 		return rc;
 	}
@@ -419,7 +419,8 @@ static int check_run(struct check *c, bool connection)
 	struct json_object *socks;
 	int rc = check_module(c);
 
-	if (rc != CTL_OK)
+	/* without a module or its sockets nothing else matters */
+	if (rc != CTL_OK || c->verdict == VERDICT_TCP)
 		return rc;
 	check_enabled(c);
 	rc = check_ueid(c);
@@ -519,7 +520,7 @@ int cmd_check(const struct ctl_opts *opts, int argc, char **argv)
 	c.steps = json_object_new_array();
 	rc = check_run(&c, port);
 	/* print also what was found before a failure */
-	if (rc != CTL_OK && c.verdict != VERDICT_TCP)
+	if (rc != CTL_OK)
 		c.verdict = VERDICT_UNKNOWN;
 	if (opts->json)
 		check_print_json(&c, argv[0], port);

@@ -250,7 +250,7 @@ void ctl_text_print(const char *text, int at, int hang)
 	bool first = true;
 
 	while (*text) {
-		int len = (int)strcspn(text, " \n");
+		int len = (int)strcspn(text, "\n ");
 
 		if (!first && at + 1 + len > MAX_WIDTH) {
 			printf("\n%*s", hang, "");
@@ -262,7 +262,7 @@ void ctl_text_print(const char *text, int at, int hang)
 		printf("%.*s", len, text);
 		at += len;
 		text += len;
-		text += strspn(text, " \n");
+		text += strspn(text, "\n ");
 		first = false;
 	}
 	putchar('\n');

@@ -31,7 +31,7 @@ verdict()
 {
 	kind=$1
 	shift
-	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl -j check "$@" |
+	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl -j check "$@" 2>/dev/null |
 		sed -n 's/^ *"verdict":"\(.*\)",/\1/p'
 }
 
@@ -85,12 +85,17 @@ expect_match 'no route' '*no route to 10.9.0.9: Network is unreachable*' status 
 expect_rc 'no route: status 1' 1 status normal 10.9.0.9
 expect 'IPv6' 'ok port 1 of rxe0, of netdev lo' state normal rnic fd00::8
 expect_match 'no module' '*module no no SMC module answers*' check nofamily 10.0.0.9
-expect_rc 'no module: status 1' 1 status nofamily 10.0.0.9
+expect_rc 'no module: status 3' 3 status nofamily 10.0.0.9
+expect 'no module: verdict' tcp verdict nofamily 10.0.0.9
+expect 'no module answers: verdict' unknown verdict unknown 10.0.0.9
+expect_rc 'no module answers: status 1' 1 status unknown 10.0.0.9
+expect 'no route: verdict' unknown verdict normal 10.9.0.9
 unset FAKE_FAMILY
 if grep -q '^SMC ' /proc/net/protocols; then
 	ktap_skip 'no AF_SMC sockets' 'this kernel has SMC'
 else
 	expect_match 'no AF_SMC sockets' 'no no AF_SMC socket: *' state normal family 10.0.0.9
+	expect_rc 'no AF_SMC sockets, with a port: status 3' 3 status normal 10.0.0.9 7
 fi
 export FAKE_FAMILY=y
 echo 0 >"$FAKE_PROC/net/smc/enabled"
@@ -160,6 +165,12 @@ expect 'declined: verdict' tcp own '0x05000000 0x03030008' verdict normal 10.0.0
 expect_rc 'declined: status 3' 3 own '0x05000000 0x03030008' status normal 10.0.0.77 7
 expect_match 'refused' '*cannot connect to 10.0.0.77: Connection refused*' \
 	env FAKE_CONNECT=111 FAKE_NL=normal LD_PRELOAD="$fake" ./smcctl check 10.0.0.77 7
+refused_verdict()
+{
+	FAKE_CONNECT=111 FAKE_NL=normal LD_PRELOAD=$fake ./smcctl -j check "$@" 2>/dev/null |
+		sed -n 's/^ *"verdict":"\(.*\)",/\1/p'
+}
+expect 'refused: verdict, also without an RNIC' unknown refused_verdict 10.1.0.9 7
 expect_rc 'refused: status 1' 1 \
 	env FAKE_CONNECT=111 FAKE_NL=normal LD_PRELOAD="$fake" ./smcctl check 10.0.0.77 7
 expect_match 'a connection that is gone from the list' '*lacks the connection*' \
