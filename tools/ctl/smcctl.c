@@ -324,6 +324,8 @@ int main(int argc, char **argv)
 		return output_finish(smc_pnet_main(argc, argv));
 	if (!strcmp(program_invocation_short_name, "smcr"))
 		return output_finish(smcr_main(argc, argv));
+	if (!strcmp(program_invocation_short_name, "smcd"))
+		return output_finish(smcd_main(argc, argv));
 	argp_err_exit_status = CTL_USAGE;
 	ctl_color_set(CTL_COLOR_AUTO);
 	if (argc == 2 && !strcmp(argv[1], "help"))

@@ -268,5 +268,6 @@ int cmd_holders(const struct ctl_opts *opts);
 int smcss_main(int argc, char **argv);
 int smc_pnet_main(int argc, char **argv);
 int smcr_main(int argc, char **argv);
+int smcd_main(int argc, char **argv);
 
 #endif /* SMC_TOOLS_SMCCTL_H */

@@ -316,6 +316,11 @@ static int smcr_run(struct smcr *s, int argc, char **argv)
 			devices_print(s) : usage_fail();
 	if (word_matches(object, "ueid"))
 		return cmd_ueid(&opts, show ? 0 : argc - 1, argv + 1);
+	if (word_matches(object, "stats") && *word && word_matches(word, "reset") && argc == 2) {
+		ctl_error("counters cannot be reset: others read them, too; %s",
+			  "smcctl watch prints rates, 'smcr stats json' can be subtracted");
+		return CTL_FAILURE;
+	}
 	opts.json = word_matches(object, "stats") && word_matches(word, "json");
 	if (argc > 1 + (show || opts.json))
 		return usage_fail();
@@ -324,6 +329,41 @@ static int smcr_run(struct smcr *s, int argc, char **argv)
 	if (word_matches(object, "stats"))
 		return cmd_stats(&opts);
 	return usage_fail();
+}
+
+/**
+ * smcd_main() - smcctl called as smcd
+ * @argc: number of arguments
+ * @argv: arguments, starting with the name of the program
+ *
+ * Programs that look for SMC-D get a clear answer instead of "command not found".
+ *
+ * Return: exit status; CTL_NOTHING: there is no SMC-D.
+ */
+int smcd_main(int argc, char **argv)
+{
+	struct json_object *info = json_object_new_object();
+	int rc = CTL_FAILURE;
+
+	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+		puts("Usage: smcd [OPTION]... OBJECT [COMMAND]\n"
+		     "The module has no SMC-D: always exit status 3. See smcr for SMC-R.");
+		rc = CTL_OK;
+	} else if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version"))) {
+		puts("smcd of smcctl " SMC_TOOLS_VERSION);
+		rc = CTL_OK;
+	} else if (!ctl_module_is_loaded()) {
+		ctl_error("no SMC module is loaded");
+	} else if (ctl_info_read(info) == CTL_OK) {
+		if (!strcmp(ctl_json_text(ctl_json_member(info, "module"), "name"), "AF_SMC")) {
+			ctl_error("the loaded module has no SMC-D; see smcr for SMC-R");
+			rc = CTL_NOTHING;
+		} else {
+			ctl_error("SMC-D of another module is shown by smcd of smc-tools");
+		}
+	}
+	json_object_put(info);
+	return rc;
 }
 
 /**

@@ -65,7 +65,7 @@ completed()
 
 echo "KTAP version 1"
 expect 'install' '' tools install
-expect 'programs' "$(printf '%s\n' smc_cgroup smc_pnet smc_run smc_trace smcctl smcr smcss |
+expect 'programs' "$(printf '%s\n' smc_cgroup smc_pnet smc_run smc_trace smcctl smcd smcr smcss |
 	if [ -x smc_cgroup ]; then cat; else grep -v smc_cgroup; fi)" programs
 expect 'each program has a man page' '' without man/man8 .8
 expect 'each program has a completion' '' without bash-completion/completions ''

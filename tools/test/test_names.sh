@@ -14,6 +14,7 @@ export FAKE_NL_UEIDS="$tmp/ueids" FAKE_NL_PNET="$tmp/pnet"
 ln -s "$(pwd)/smcctl" "$tmp/smcss"
 ln -s "$(pwd)/smcctl" "$tmp/smc_pnet"
 ln -s "$(pwd)/smcctl" "$tmp/smcr"
+ln -s "$(pwd)/smcctl" "$tmp/smcd"
 
 # as KIND NAME ARGUMENT...: run smcctl by a name
 as()
@@ -153,7 +154,22 @@ expect 'smcr info' "$(own info)" as normal smcr info
 expect 'smcr stats' "$(own stats)" as normal smcr stats
 expect 'smcr stats json' "$(own -j stats)" as normal smcr -a stats json
 expect_rc 'smcr without module: status 1' 1 as nofamily smcr linkgroup
-for words in '' bogus 'linkgroup bogus' 'device 100' 'linkgroup type' 'info x' -x 'stats reset'; do
+expect_match 'smcr stats reset: the reason' 'smcctl: counters cannot be reset: *' \
+	as normal smcr stats reset
+expect_rc 'smcr stats reset: status 1' 1 as normal smcr stats reset
+
+# --- smcd ---
+for words in '' linkgroup '-d device show' 'stats json'; do
+	# shellcheck disable=SC2086 # words
+	expect "smcd $words" 'smcctl: the loaded module has no SMC-D; see smcr for SMC-R' \
+		as normal smcd $words
+done
+expect_rc 'smcd: status 3' 3 as normal smcd linkgroup
+expect_rc 'smcd --help: status 0' 0 as normal smcd --help
+expect_rc 'smcd, another module: status 1' 1 as old smcd linkgroup
+expect_rc 'smcd, no module: status 1' 1 as nofamily smcd linkgroup
+
+for words in '' bogus 'linkgroup bogus' 'device 100' 'linkgroup type' 'info x' -x; do
 	# shellcheck disable=SC2086 # words
 	expect_rc "smcr $words: status 2" 2 as normal smcr $words
 done
@@ -162,9 +178,9 @@ done
 make -s install DESTDIR="$tmp/root" PREFIX=/usr SMC_TOOLS_NAMES=y >"$tmp/install.log" 2>&1
 links()
 {
-	(cd "$tmp/root/usr/sbin" && readlink smcr smcss smc_pnet | sort | uniq -c | tr -s ' ')
+	(cd "$tmp/root/usr/sbin" && readlink smcr smcd smcss smc_pnet | sort | uniq -c | tr -s ' ')
 }
-expect 'links are installed' ' 3 smcctl' links
+expect 'links are installed' ' 4 smcctl' links
 make -s install DESTDIR="$tmp/bare" PREFIX=/usr >"$tmp/install.log" 2>&1
 bare()
 {
