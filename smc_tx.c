@@ -57,6 +57,8 @@
 #define TX_SGES		32		/* gather elements of the WRITEs of one post */
 /* With less room than this pages are not taken: more room comes soon. */
 #define TX_PAGES_MIN	4096
+/* So many replies in a row are a conversation: a connection with fewer may be about to close. */
+#define TX_TURNS_MIN	4
 
 /**
  * struct tx_chain - WRITEs of one post
@@ -92,13 +94,16 @@ size_t smc_tx_get_space(const struct smc_conn *conn)
  * smc_tx_get_queued() - Return the bytes that the peer's RNIC has not acknowledged (SIOCOUTQ)
  * @conn: connection
  *
- * Context: Any; a snapshot without a lock.
+ * Who asks once will ask again, until there are none: the acknowledgment shall not be late.
+ *
+ * Context: Any but hard interrupt; may take conn->lock. A snapshot.
  * Return: bytes.
  */
-size_t smc_tx_get_queued(const struct smc_conn *conn)
+size_t smc_tx_get_queued(struct smc_conn *conn)
 {
 	u64 completed = READ_ONCE(conn->tx.ring.completed);
 
+	smc_tx_fence(conn);
 	smp_rmb();	/* completed is read first: prepared can only be further ahead */
 	return READ_ONCE(conn->tx.ring.prepared) - completed;
 }
@@ -261,6 +266,12 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	return done;
 }
 
+static void tx_end_watch(struct smc_conn_tx *tx)
+{
+	tx->inflight--;
+	WRITE_ONCE(tx->quiet, min(tx->quiet, tx->inflight));
+}
+
 /* data path 13: acknowledged by the peer's RNIC, or flushed because the queue pair broke */
 static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 {
@@ -270,7 +281,7 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	u64 completed;
 
 	spin_lock_bh(&conn->lock);
-	conn->tx.inflight--;
+	tx_end_watch(&conn->tx);
 	if (status == IB_WC_SUCCESS) {
 		completed = conn->tx.ring.completed;
 		conn->tx.seq_done = slot->seq;
@@ -411,7 +422,9 @@ static bool tx_data_ready(const struct smc_conn *conn, bool more)
 		return false;
 	if (tx->urg.pos)
 		return true;
-	if (tx->inflight && unsent < tx->ring.size / 2 && unsent < tx_cork_limit(conn))
+	/* no completion is near for quiet requests alone */
+	if (tx->inflight > tx->quiet && unsent < tx->ring.size / 2 &&
+	    unsent < tx_cork_limit(conn))
 		return false;
 	if (more && unsent < tx->ring.size / 4 &&
 	    !conn->shut_pending && !conn->close_pending)
@@ -479,7 +492,28 @@ static bool tx_needs_completion(const struct smc_conn_tx *tx, bool data)
 	       smc_failover_seq_due(tx->seq, tx->seq_done);
 }
 
-static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot)
+/*
+ * Count how often the application has read all that came before it sent more, and return whether
+ * the bytes just posted, announced by an immediate value, may be quiet: they complete together with
+ * a later request, which saves an interrupt. The next reply is one, or smc_tx_fence_locked(), or a
+ * tail probe. Nothing waits for the room of so few bytes.
+ */
+static bool tx_may_be_quiet(struct smc_conn *conn)
+{
+	const struct smc_ring_rx *rx = &conn->rx.ring;
+	struct smc_conn_tx *tx = &conn->tx;
+	bool reply = rx->produced != tx->answered && !smc_ring_rx_readable(rx);
+
+	tx->answered = rx->produced;
+	tx->turns = reply ? min(tx->turns + 1, TX_TURNS_MIN) : 0;
+	return tx->turns == TX_TURNS_MIN && tx->inflight == tx->quiet &&
+	       !smc_ring_tx_unsent(&tx->ring) &&
+	       tx->ring.sent - tx->ring.completed <= tx->ring.size / 8 &&
+	       smc_zerocopy_is_empty(conn) && !conn->shut && !conn->close_pending;
+}
+
+/* Have tx_send_done() called. @quiet: not before a later request completes. */
+static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot, bool quiet)
 {
 	slot->done = tx_send_done;
 	slot->owner = conn;
@@ -488,6 +522,15 @@ static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot)
 	slot->seq = conn->tx.seq;
 	smc_conn_get(conn);
 	conn->tx.inflight++;
+	WRITE_ONCE(conn->tx.quiet, quiet ? conn->tx.quiet + 1 : 0);
+}
+
+/* The request of tx_watch_completion() was not posted. */
+static void tx_forget_completion(struct smc_conn *conn)
+{
+	tx_end_watch(&conn->tx);
+	smc_zerocopy_settle_later_locked(conn);
+	smc_conn_put(conn);
 }
 
 /*
@@ -540,12 +583,13 @@ static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struc
 		    u32 len)
 {
 	struct smc_conn_tx *tx = &conn->tx;
-	bool signal, imm = false;
+	bool signal, quiet = false, imm = false;
 	u32 value;
 
 	if (chain->n) {
 		tx_advance_sent(conn, len);
 		imm = smc_cdc_imm_suffices(conn);
+		quiet = tx_may_be_quiet(conn) && imm;
 	}
 	if (imm)
 		value = smc_cdc_build_imm(conn);
@@ -553,16 +597,13 @@ static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struc
 		smc_cdc_build(conn, slot->buf);
 	signal = tx_needs_completion(tx, chain->n);
 	if (signal)
-		tx_watch_completion(conn, slot);
-	if (imm ? smc_wr_post_imm(slot, value, chain->write, chain->n, signal) :
+		tx_watch_completion(conn, slot, quiet);
+	if (imm ? smc_wr_post_imm(slot, value, chain->write, chain->n, signal && !quiet) :
 		  smc_wr_post(slot, SMC_CDC_LEN, chain->write, chain->n, signal)) {
 		/* The link is broken and reports that itself; failover repeats everything. */
 		smc_wr_slot_put(slot);
-		if (signal) {
-			tx->inflight--;
-			smc_zerocopy_settle_later_locked(conn);
-			smc_conn_put(conn);
-		}
+		if (signal)
+			tx_forget_completion(conn);
 		return false;
 	}
 	smc_tcpinfo_count_sent(conn, len);
@@ -628,19 +669,16 @@ static noinline bool tx_push_one(struct smc_conn *conn, bool write_due)
  */
 static void tx_ask_move(struct smc_conn *conn)
 {
-	struct smc_conn_tx *tx = &conn->tx;
 	struct smc_wr_slot *slot = tx_get_slot(conn);
 
 	if (!slot)
 		return;
 	smc_cdc_build(conn, slot->buf);
-	tx_watch_completion(conn, slot);
+	tx_watch_completion(conn, slot, false);
 	if (smc_wr_post(slot, SMC_CDC_LEN, NULL, 0, true)) {
 		/* as in tx_push_one() */
 		smc_wr_slot_put(slot);
-		tx->inflight--;
-		smc_zerocopy_settle_later_locked(conn);
-		smc_conn_put(conn);
+		tx_forget_completion(conn);
 		return;
 	}
 	smc_tcpinfo_count_sent(conn, 0);
@@ -704,6 +742,38 @@ void smc_tx_push(struct smc_conn *conn, bool more)
 {
 	spin_lock_bh(&conn->lock);
 	smc_tx_push_locked(conn, more);
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * smc_tx_fence_locked() - Have all requests completed as soon as the RNIC has executed them
+ * @conn: connection
+ *
+ * For callers that wait until the peer's RNIC has acknowledged all bytes.
+ *
+ * Context: Any; caller holds conn->lock.
+ */
+void smc_tx_fence_locked(struct smc_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	if (!conn->tx.quiet)
+		return;
+	WRITE_ONCE(conn->tx.quiet, 0);
+	smc_qp_probe(conn->link->qp);
+}
+
+/**
+ * smc_tx_fence() - As smc_tx_fence_locked()
+ * @conn: connection
+ *
+ * Context: Any but hard interrupt; may take conn->lock.
+ */
+void smc_tx_fence(struct smc_conn *conn)
+{
+	if (!READ_ONCE(conn->tx.quiet))
+		return;
+	spin_lock_bh(&conn->lock);
+	smc_tx_fence_locked(conn);
 	spin_unlock_bh(&conn->lock);
 }
 

@@ -251,6 +251,8 @@ unsigned int smc_conn_advance_close_locked(struct smc_conn *conn)
 	unsigned int bits = 0;
 
 	lockdep_assert_held(&conn->lock);
+	if (conn->close_pending || conn->shut == SHUTDOWN_MASK)
+		smc_tx_fence_locked(conn);
 	if (conn->shut == SHUTDOWN_MASK && smc_conn_state_may_cdc(conn->state) &&
 	    smc_ring_tx_drained(&conn->tx.ring) && !smc_ring_rx_readable(&conn->rx.ring)) {
 		conn->shut_pending = false;

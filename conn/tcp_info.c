@@ -109,7 +109,7 @@ static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64
 /**
  * smc_tcpinfo_count_acked() - Count a request that the peer's RNIC has acknowledged
  * @conn: connection; conn->tx.inflight does not count the request any more
- * @started: time of its post in ns
+ * @started: time of its post in ns; 0: its completion was not requested and says nothing of times
  * @completed_before: conn->tx.ring.completed before this completion
  *
  * Context: Caller holds conn->lock.
@@ -117,7 +117,7 @@ static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64
 void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_before)
 {
 	struct smc_tcpinfo *m = &conn->tcpinfo;
-	u64 now = ktime_get_ns();
+	u64 now;
 
 	lockdep_assert_held(&conn->lock);
 	m->peer_seen_at = jiffies;
@@ -125,6 +125,9 @@ void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_b
 		m->delivered++;
 		m->queued_at = jiffies;
 	}
+	if (!started)
+		return;
+	now = ktime_get_ns();
 	tcpinfo_add_rtt(m, now - started);
 	tcpinfo_update_rate(conn, now, started, completed_before);
 }

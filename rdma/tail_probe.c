@@ -130,6 +130,22 @@ void smc_tail_arm(struct smc_qp *qp)
 }
 
 /**
+ * smc_qp_probe() - Have all posted slots completed as soon as the device has executed them
+ * @qp: queue pair; may be destroyed, but not freed
+ *
+ * Posts a probe, unless the last slot is signaled. Without a free slot the work item does it later.
+ *
+ * Any context but hard interrupt; conn->lock may be held.
+ */
+void smc_qp_probe(struct smc_qp *qp)
+{
+	spin_lock_bh(&qp->sq_lock);
+	if (!qp->broken && qp->unsignaled)
+		tail_post_probe(qp);
+	spin_unlock_bh(&qp->sq_lock);
+}
+
+/**
  * smc_tail_init() - Initialise probing for a queue pair
  * @qp: queue pair that is being created
  */

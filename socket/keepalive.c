@@ -16,6 +16,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <smc/base/settings.h>
+#include <smc/conn/tx.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
 #include <smc/socket/sock.h>
@@ -71,11 +72,15 @@ static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq
 
 /*
  * Return true if the peer's RNIC has not acknowledged all bytes; *@since: jiffies of the start of
- * this wait.
+ * this wait, which does not begin before an acknowledgment is requested.
  */
-static bool keepalive_unacked_since(const struct smc_conn *conn, unsigned long *since)
+static bool keepalive_unacked_since(struct smc_conn *conn, unsigned long *since)
 {
 	lockdep_assert_held(&conn->lock);
+	if (conn->tx.quiet) {
+		conn->tcpinfo.queued_at = jiffies;
+		smc_tx_fence_locked(conn);
+	}
 	*since = conn->tcpinfo.queued_at;
 	return !smc_ring_tx_drained(&conn->tx.ring);
 }

@@ -524,12 +524,13 @@ int smc_stream_shutdown(struct smc_sock *smc, int how)
 /* ---- close ------------------------------------------------------------------- */
 
 /* Wait until all bytes are acknowledged, for SO_LINGER at most. */
-static void stream_linger(struct sock *sk, const struct smc_conn *conn)
+static void stream_linger(struct sock *sk, struct smc_conn *conn)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	long whole = READ_ONCE(sk->sk_lingertime), left = whole;
 	unsigned long begin = jiffies;
 
+	smc_tx_fence(conn);
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (left > 0 && !smc_conn_is_drained(conn) && !signal_pending(current) &&
 	       smc_conn_state_may_cdc(smc_conn_state(conn))) {

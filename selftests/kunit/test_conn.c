@@ -522,6 +522,101 @@ static void conn_imm_received(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/* The peer sends @len bytes, the application reads them and answers with as many. */
+static void conn_env_answer(struct conn_env *e, u16 seq, u32 len)
+{
+	struct smc_cdc_msg msg = { .seq = seq, .prod.off = e->conn->rx.ring.produced + len };
+
+	conn_env_receive_msg(e, e->second, &msg);
+	spin_lock_bh(&e->conn->lock);
+	smc_ring_rx_consume(&e->conn->rx.ring, len);
+	spin_unlock_bh(&e->conn->lock);
+	conn_env_send(e, len);
+}
+
+/* Return whether the last request over @link is signaled. */
+static bool link_has_sent_signaled(const struct smc_link *link)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+
+	return qp->nsends && fake_ib_sent(qp, qp->nsends - 1)->flags & IB_SEND_SIGNALED;
+}
+
+/* Begin a conversation in which the last reply, number 4, is quiet. */
+static void conn_env_begin_quiet(struct kunit *test, struct conn_env *e)
+{
+	u16 seq;
+
+	conn_env_begin(test, e);
+	e->lgr->peer.caps = SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM;
+	for (seq = 1; seq <= 3; seq++) {
+		conn_env_answer(e, seq, 10);
+		KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e->second));
+		env_complete_sends(e->second);
+	}
+	conn_env_answer(e, seq, 10);
+	KUNIT_EXPECT_FALSE(test, link_has_sent_signaled(e->second));
+	KUNIT_EXPECT_EQ(test, e->conn->tx.quiet, 1);
+}
+
+/* Replies are quiet, as long as they are few bytes; what is no reply completes them. */
+static void conn_quiet(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_begin_quiet(test, &e);
+	conn_env_answer(&e, 5, 10);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.quiet, 2);
+	conn_env_answer(&e, 6, ENV_RING / 8 - 19);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.inflight, 3);
+	env_complete_sends(e.second);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.inflight, 0);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 0);
+	conn_env_answer(&e, 7, 10);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.quiet, 1);
+	/* it does not wait for a completion that is not requested */
+	conn_env_send(&e, 10);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e.conn), 0);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.quiet, 0);
+	/* ... but for this one */
+	conn_env_send(&e, 10);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e.conn), 10);
+	conn_env_end(&e);
+}
+
+/* Who asks for the acknowledgment of a quiet reply gets it. */
+static void conn_quiet_asked(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_begin_quiet(test, &e);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 10);
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.second), 2);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
+	/* once */
+	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 10);
+	KUNIT_EXPECT_EQ(test, env_count_sends(e.second), 2);
+	env_complete_sends(e.second);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 0);
+	conn_env_end(&e);
+}
+
+/* A close does not wait for a tail probe. */
+static void conn_quiet_closed(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_begin_quiet(test, &e);
+	smc_conn_close(e.conn, false, HZ, NULL);
+	KUNIT_EXPECT_TRUE(test, e.conn->close_pending);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
+	env_complete_sends(e.second);
+	KUNIT_EXPECT_FALSE(test, e.conn->close_pending);
+	conn_env_end(&e);
+}
+
 /* Close the connection, whose peer does not answer, and return the indices that are kept then. */
 static u32 conn_env_end_deaf(struct conn_env *e)
 {
@@ -1416,6 +1511,9 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_guarded),
 	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_imm_sent),
+	KUNIT_CASE(conn_quiet),
+	KUNIT_CASE(conn_quiet_asked),
+	KUNIT_CASE(conn_quiet_closed),
 	KUNIT_CASE(conn_imm_new_link),
 	KUNIT_CASE(conn_imm_foreign),
 	KUNIT_CASE(conn_imm_received),

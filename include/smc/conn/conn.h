@@ -130,6 +130,10 @@ struct smc_conn_growth {
  * @seq_done: sequence number of the last CDC known to have reached the peer's RNIC, of those whose
  *	completion is of interest; named by a failover validation
  * @inflight: posted requests whose completion is awaited
+ * @quiet: how many of these, the last ones, complete only with a later request, see
+ *	tx_may_be_quiet()
+ * @turns: replies in a row, as far as they are counted
+ * @answered: bytes that the peer had sent when bytes were posted last
  * @waiting: no send slot was free, or the link is held: smc_tx_retry() pushes again
  * @sent_blocked: the last CDC carried B
  * @blocked_at: ns since boot of the first CDC of these; 0: none
@@ -157,6 +161,9 @@ struct smc_conn_tx {
 	u16 seq;
 	u16 seq_done;
 	u32 inflight;
+	u32 quiet;
+	u8 turns;
+	u64 answered;
 	bool waiting;
 	bool sent_blocked;
 	u64 blocked_at;

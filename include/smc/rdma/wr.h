@@ -353,6 +353,7 @@ static inline bool smc_qp_is_broken(const struct smc_qp *qp)
 
 bool smc_qp_is_idle(struct smc_qp *qp);
 bool smc_qp_owes_completion(struct smc_qp *qp, unsigned long *since);
+void smc_qp_probe(struct smc_qp *qp);
 void smc_qp_get_load(struct smc_qp *qp, u64 *bytes, u32 *latency);
 
 #endif
