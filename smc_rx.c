@@ -43,22 +43,6 @@
 #define RX_PEER_RESERVE	64
 
 /**
- * smc_rx_get_readable() - Return the bytes that wait for the application
- * @conn: connection
- *
- * Context: Any; a snapshot without a lock. On 32-bit hosts a position may be torn for a moment; the
- * caller checks again when it reads.
- * Return: bytes.
- */
-size_t smc_rx_get_readable(const struct smc_conn *conn)
-{
-	u64 consumed = READ_ONCE(conn->rx.ring.consumed);
-	u64 produced = READ_ONCE(conn->rx.ring.produced);
-
-	return produced > consumed ? min_t(u64, produced - consumed, conn->rx.ring.size) : 0;
-}
-
-/**
  * smc_rx_sync_arrived_locked() - Make bytes visible that a CDC has announced
  * @conn: connection
  * @slot: slot of the link that the CDC and the bytes came over
@@ -307,7 +291,7 @@ static ssize_t rx_read_held_byte(struct smc_conn *conn, struct iov_iter *to,
 {
 	u8 byte;
 
-	if (!rx_get_held_byte(conn, call->in_line, false, &byte))
+	if (!call->in_line || !rx_get_held_byte(conn, true, false, &byte))
 		return 0;
 	if (to && copy_to_iter(&byte, 1, to) != 1)
 		return -EFAULT;
@@ -316,7 +300,7 @@ static ssize_t rx_read_held_byte(struct smc_conn *conn, struct iov_iter *to,
 	 * passed.
 	 */
 	if (!call->peek)
-		rx_get_held_byte(conn, call->in_line, true, &byte);
+		rx_get_held_byte(conn, true, true, &byte);
 	call->got_some = true;
 	return 1;
 }

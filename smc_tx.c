@@ -333,10 +333,13 @@ static u32 tx_fill_writes(struct smc_conn *conn, const struct smc_ring_piece *pi
 
 	for (i = 0; i < n; i++) {
 		out = tx_chain_add_write(conn, chain, piece[i].dst);
-		smc_elem_prepare_sge(elem, slot, piece[i].src, piece[i].len, &sge);
-		out->laddr = sge.addr;
 		out->vaddr = elem->addr + piece[i].src;
-		out->lkey = sge.lkey;
+		/* the device does not read what is copied */
+		if (!smc_qp_copies_write(conn->link->qp, piece[i].len)) {
+			smc_elem_prepare_sge(elem, slot, piece[i].src, piece[i].len, &sge);
+			out->laddr = sge.addr;
+			out->lkey = sge.lkey;
+		}
 		out->len = piece[i].len;
 		sum += piece[i].len;
 	}

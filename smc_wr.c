@@ -325,7 +325,7 @@ static bool wr_slot_must_signal(const struct smc_qp *qp, const struct smc_wr_slo
 static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 			  struct ib_rdma_wr *wr, struct ib_sge *sge)
 {
-	bool copy = !write->nsge && write->len <= qp->max_inline;
+	bool copy = !write->nsge && smc_qp_copies_write(qp, write->len);
 
 	sge->addr = copy ? (uintptr_t)write->vaddr : write->laddr;
 	sge->length = write->len;

@@ -44,7 +44,6 @@ void smc_lgr_idle_cancel(struct smc_lgr *lgr);
 /* lgr/link.c */
 struct smc_link *smc_link_create(struct smc_lgr *lgr, u32 slot, struct smc_path *path,
 				 const struct smc_wr_events *events);
-bool smc_link_may_recv(const struct smc_link *link, bool cdc);
 bool smc_link_record_failure(struct smc_link *link, enum smc_link_reason reason, void *caller);
 
 /* lgr/links.c */
@@ -59,5 +58,22 @@ void smc_link_report_failover(struct smc_link *link, u32 conns);
 
 /* lgr/conns.c */
 bool smc_lgr_reserve_conn(struct smc_lgr *lgr);
+
+/**
+ * smc_link_may_recv() - check whether a message is accepted in the present state of a link
+ * @link: link
+ * @cdc: it is a CDC message
+ *
+ * A failed link still accepts CDC until it is fenced: when the peer moves on to another link, it
+ * relies on what our RNIC has acknowledged. LLC messages concern the link itself and are dropped.
+ *
+ * Return: true if so.
+ */
+static inline bool smc_link_may_recv(const struct smc_link *link, bool cdc)
+{
+	enum smc_link_state state = atomic_read(&link->state);
+
+	return smc_link_state_may_recv(state) || (cdc && state == SMC_LINK_DRAINING);
+}
 
 #endif /* _SMC_LGR_INTERNAL_H */

@@ -272,17 +272,6 @@ void smc_link_activate(struct smc_link *link)
 }
 
 /**
- * smc_link_usable() - check whether connections may use a link
- * @link: link
- *
- * Return: true if so; the link may fail at any time.
- */
-bool smc_link_usable(const struct smc_link *link)
-{
-	return smc_link_state_is_usable(atomic_read_acquire(&link->state));
-}
-
-/**
  * smc_link_is_ending() - check whether a link has failed or its queue pair is broken
  * @link: link
  *
@@ -312,23 +301,6 @@ void smc_link_expect_removal(struct smc_link *link, enum smc_link_reason reason)
 static bool link_reason_orderly(enum smc_link_reason reason)
 {
 	return reason == SMC_LINK_IDLE || reason == SMC_LINK_NET_EXIT || reason == SMC_LINK_ADMIN;
-}
-
-/**
- * smc_link_may_recv() - check whether a message is accepted in the present state of a link
- * @link: link
- * @cdc: it is a CDC message
- *
- * A failed link still accepts CDC until it is fenced: when the peer moves on to another link, it
- * relies on what our RNIC has acknowledged. LLC messages concern the link itself and are dropped.
- *
- * Return: true if so.
- */
-bool smc_link_may_recv(const struct smc_link *link, bool cdc)
-{
-	enum smc_link_state state = atomic_read(&link->state);
-
-	return smc_link_state_may_recv(state) || (cdc && state == SMC_LINK_DRAINING);
 }
 
 /**

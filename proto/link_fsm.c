@@ -161,30 +161,6 @@ int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 }
 
 /**
- * smc_link_state_is_usable() - Check whether connections may use the link
- * @state: state
- *
- * Return: true if so.
- */
-bool smc_link_state_is_usable(enum smc_link_state state)
-{
-	return state == SMC_LINK_ACTIVE;
-}
-
-/**
- * smc_link_state_may_recv() - Check whether messages of the link are handled
- * @state: state
- *
- * False after the fence: messages received before it have been handled by then.
- *
- * Return: true if so.
- */
-bool smc_link_state_may_recv(enum smc_link_state state)
-{
-	return state >= SMC_LINK_READY && state <= SMC_LINK_DELETING;
-}
-
-/**
  * smc_link_state_uapi() - Return the number of a state in the user interface
  * @state: state
  *

@@ -138,19 +138,6 @@ out:
 }
 
 /**
- * smc_stream_sync_if_changed() - call smc_stream_sync() if the connection changed its state
- * @smc: socket
- * @conn: connection of the socket, held by the caller
- *
- * For calls of the application: an upcall may come late. Any context.
- */
-void smc_stream_sync_if_changed(struct smc_sock *smc, const struct smc_conn *conn)
-{
-	if (READ_ONCE(smc->synced_state) != (int)smc_conn_state(conn))
-		smc_stream_sync(smc);
-}
-
-/**
  * smc_stream_conn_get_locked() - smc_sock_conn_get() under the socket lock
  * @smc: socket, locked, so that its connection does not change; state_lock is not needed
  *

@@ -8,6 +8,7 @@
 
 #include <linux/net.h>
 #include <linux/poll.h>
+#include <smc/conn/conn.h>
 #include <smc/socket/sock.h>
 
 struct pipe_inode_info;
@@ -32,10 +33,22 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 			       bool nonblock);
 
 /* for socket/sendmsg.c and socket/recvmsg.c */
-void smc_stream_sync_if_changed(struct smc_sock *smc, const struct smc_conn *conn);
 struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc);
 bool smc_stream_writable(const struct smc_conn *conn);
 void smc_stream_flush_later(struct smc_sock *smc);
 void smc_stream_trace(const struct sock *sk, struct smc_conn *conn, size_t len, bool tx);
+
+/**
+ * smc_stream_sync_if_changed() - call smc_stream_sync() if the connection changed its state
+ * @smc: socket
+ * @conn: connection of the socket, held by the caller
+ *
+ * For calls of the application: an upcall may come late. Any context.
+ */
+static inline void smc_stream_sync_if_changed(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	if (READ_ONCE(smc->synced_state) != (int)smc_conn_state(conn))
+		smc_stream_sync(smc);
+}
 
 #endif

@@ -5,12 +5,27 @@
 
 #include <linux/ktime.h>
 #include <linux/types.h>
+#include <smc/conn/conn.h>
 
 struct iov_iter;
-struct smc_conn;
 struct splice_pipe_desc;
 
-size_t smc_rx_get_readable(const struct smc_conn *conn);
+/**
+ * smc_rx_get_readable() - Return the bytes that wait for the application
+ * @conn: connection
+ *
+ * Context: Any; a snapshot without a lock. On 32-bit hosts a position may be torn for a moment; the
+ * caller checks again when it reads.
+ * Return: bytes.
+ */
+static inline size_t smc_rx_get_readable(const struct smc_conn *conn)
+{
+	u64 consumed = READ_ONCE(conn->rx.ring.consumed);
+	u64 produced = READ_ONCE(conn->rx.ring.produced);
+
+	return produced > consumed ? min_t(u64, produced - consumed, conn->rx.ring.size) : 0;
+}
+
 /**
  * struct smc_rx_call - state of one reading call
  * @skip: bytes ahead of the read position to start at; advances if @peek

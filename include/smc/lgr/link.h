@@ -114,8 +114,19 @@ void smc_link_put(struct smc_link *link);
 
 int smc_link_connect(struct smc_link *link);
 void smc_link_activate(struct smc_link *link);
-bool smc_link_usable(const struct smc_link *link);
 void smc_link_expect_removal(struct smc_link *link, enum smc_link_reason reason);
+
+/**
+ * smc_link_usable() - check whether connections may use a link
+ * @link: link
+ *
+ * Return: true if so; the link may fail at any time.
+ */
+static inline bool smc_link_usable(const struct smc_link *link)
+{
+	return smc_link_state_is_usable(atomic_read_acquire(&link->state));
+}
+
 /* Return true if connections must not send; they are notified when they may, by slots_free. */
 static inline bool smc_link_conns_held(const struct smc_link *link)
 {

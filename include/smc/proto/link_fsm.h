@@ -73,8 +73,31 @@ int smc_link_fsm_step(enum smc_link_role role, enum smc_link_state *state,
 void smc_link_fsm_get_row(enum smc_link_role role, enum smc_link_state state,
 			  enum smc_link_event event, struct smc_link_row *row);
 
-bool smc_link_state_is_usable(enum smc_link_state state);
-bool smc_link_state_may_recv(enum smc_link_state state);
+/* Asked for every message. */
+
+/**
+ * smc_link_state_is_usable() - Check whether connections may use the link
+ * @state: state
+ *
+ * Return: true if so.
+ */
+static inline bool smc_link_state_is_usable(enum smc_link_state state)
+{
+	return state == SMC_LINK_ACTIVE;
+}
+
+/**
+ * smc_link_state_may_recv() - Check whether messages of the link are handled
+ * @state: state
+ *
+ * False after the fence: messages received before it have been handled by then.
+ *
+ * Return: true if so.
+ */
+static inline bool smc_link_state_may_recv(enum smc_link_state state)
+{
+	return state >= SMC_LINK_READY && state <= SMC_LINK_DELETING;
+}
 
 /* Link states in the user interface: netlink, trace points. */
 enum {

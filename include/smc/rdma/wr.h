@@ -333,6 +333,12 @@ static inline u32 smc_qp_get_max_sge(const struct smc_qp *qp)
 	return qp->max_sge;
 }
 
+/* Return whether a WRITE of so many contiguous bytes is copied when it is posted. */
+static inline bool smc_qp_copies_write(const struct smc_qp *qp, u32 len)
+{
+	return len <= qp->max_inline;
+}
+
 /* Return the number of send slots, of both kinds. */
 static inline u32 smc_qp_get_nslots(const struct smc_qp *qp)
 {
