@@ -229,13 +229,17 @@ static void confirm_again(void)
 /* The server and the client are native peers: the server does not wait for the client's answer. */
 static void add_link(void)
 {
+	struct tm_count answers = tm_count(ENDS_SERVER, "link_reject");
 	u64 from;
 
-	tm_arm("LOSE_LLC:4");
+	/* before it come CONFIRM LINK, its answer, CAPABILITIES of both, and ADD LINK */
+	tm_arm("LOSE_LLC:6+");
 	from = tm_now();
 	tm_connects("client has connected", 0, TL_MODE_SMCR, 0);
 	ends_check(ends_something(tm_waiting, POLLIN, 60 * SECOND), "a connection to accept");
 	tm_happened("server: no answer to ADD LINK", from, 0, SLACK_MS);
+	tl_sleep_ms(SECOND);
+	ends_check(tm_value(&answers) == answers.before, "the answer is lost");
 }
 
 static void add_link_client(void)
