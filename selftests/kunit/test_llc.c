@@ -428,20 +428,47 @@ static void llc_one_offer(struct kunit *test, struct llc_pair *p, struct smc_llc
 	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p->first, SMC_LLC_ADD_LINK, false, 1, offer));
 }
 
-/* The client accepts another link than offered: the server's exchange ends with DELETE LINK. */
-static void llc_add_fails(struct kunit *test)
+/* The group has one link; over RoCE v1 the fake device need not look up the way to the peer. */
+static void llc_one_begin_v1(struct kunit *test, struct llc_pair *p)
 {
-	struct smc_llc_msg msg, rsp;
+	llc_one_begin(test, p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	p->first->path.gid.roce_v1 = true;
+}
+
+/*
+ * The client accepts the offer, with an RNIC of its own that no link uses yet. @spoil changes the
+ * answer. Return the answer.
+ */
+static struct smc_llc_msg llc_one_accept(struct llc_pair *p, const struct smc_llc_msg *offer,
+					 void (*spoil)(struct smc_llc_add_link *answer))
+{
+	struct smc_llc_msg rsp = *offer;
+
+	p->num = offer->add_link.link_num;
+	rsp.response = true;
+	rsp.add_link.gid[SMC_GID_LEN - 1]++;
+	rsp.add_link.mac[SMC_MAC_LEN - 1]++;
+	if (spoil)
+		spoil(&rsp.add_link);
+	llc_pair_receive(p, &rsp);
+	return rsp;
+}
+
+/*
+ * The client accepts with wrong values: the server's exchange ends with DELETE LINK, at once and
+ * not when the confirmation is late.
+ */
+static void llc_check_add_fails(struct kunit *test,
+				void (*spoil)(struct smc_llc_add_link *answer))
+{
+	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_one_begin_v1(test, &p);
 	llc_one_offer(test, &p, &msg);
-	p.num = msg.add_link.link_num;
-	rsp = msg;
-	rsp.response = true;
-	rsp.add_link.link_num = p.num + 1;
-	llc_pair_receive(&p, &rsp);
-	KUNIT_EXPECT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
+	llc_one_accept(&p, &msg, spoil);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, false, 1, SOON,
+						  &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_ADD_LINK);
@@ -449,6 +476,126 @@ static void llc_add_fails(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
 	llc_pair_expect_one_left(test, &p);
 	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.retry);
+	llc_pair_end(&p);
+}
+
+static void llc_spoil_num(struct smc_llc_add_link *answer)
+{
+	answer->link_num++;
+}
+
+static void llc_add_fails(struct kunit *test)
+{
+	llc_check_add_fails(test, llc_spoil_num);
+}
+
+static void llc_spoil_mtu(struct smc_llc_add_link *answer)
+{
+	answer->mtu = 0xf;
+}
+
+static void llc_add_fails_mtu(struct kunit *test)
+{
+	llc_check_add_fails(test, llc_spoil_mtu);
+}
+
+static void llc_spoil_qpn(struct smc_llc_add_link *answer)
+{
+	answer->qpn = 0;
+}
+
+static void llc_add_fails_qpn(struct kunit *test)
+{
+	llc_check_add_fails(test, llc_spoil_qpn);
+}
+
+/* The end of the first link, whose port the server offers again. */
+static void llc_spoil_gid(struct smc_llc_add_link *answer)
+{
+	answer->gid[SMC_GID_LEN - 1]--;
+	answer->mac[SMC_MAC_LEN - 1]--;
+}
+
+static void llc_add_fails_parallel(struct kunit *test)
+{
+	llc_check_add_fails(test, llc_spoil_gid);
+}
+
+/* The server offers a link, the client accepts it, and its confirmation is due. Return the link. */
+static struct smc_link *llc_one_unconfirmed(struct kunit *test, struct llc_pair *p,
+					    struct smc_llc_msg *answer, struct smc_llc_msg *confirm)
+{
+	struct smc_link *link;
+	struct smc_llc_msg msg;
+
+	llc_one_begin_v1(test, p);
+	llc_one_offer(test, p, &msg);
+	*answer = llc_one_accept(p, &msg, NULL);
+	link = smc_lgr_get_link_by_num(p->lgr, p->num);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(link, SMC_LLC_CONFIRM_LINK, false, 1, confirm));
+	return link;
+}
+
+/* The client has given the link up: the server does so at once, and sends no DELETE LINK. */
+static void llc_one_expect_given_up(struct kunit *test, struct llc_pair *p)
+{
+	struct smc_llc_msg msg;
+
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_gone(p, SOON));
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(p));
+	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(p, false, &msg), 0);
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(p)->recovery.retry);
+}
+
+/* The client withdraws its answer: RFC 7609 section C.7.1. */
+static void llc_add_withdrawn(struct kunit *test)
+{
+	struct smc_llc_msg answer, confirm;
+	struct smc_link *link;
+	struct llc_pair p;
+
+	link = llc_one_unconfirmed(test, &p, &answer, &confirm);
+	answer.add_link.rejected = true;
+	answer.add_link.reason = SMC_LLC_REJ_NO_ALT_PATH;
+	answer.add_link.has_ext = false;
+	llc_pair_receive(&p, &answer);
+	llc_one_expect_given_up(test, &p);
+	smc_link_put(link);
+	llc_pair_end(&p);
+}
+
+/* The client deletes the link that is being added. */
+static void llc_add_deleted(struct kunit *test)
+{
+	struct smc_llc_msg answer, confirm;
+	struct smc_link *link;
+	struct llc_pair p;
+
+	link = llc_one_unconfirmed(test, &p, &answer, &confirm);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	llc_one_expect_given_up(test, &p);
+	smc_link_put(link);
+	llc_pair_end(&p);
+}
+
+/* The client confirms the link and deletes it before the server has used it. */
+static void llc_add_deleted_confirmed(struct kunit *test)
+{
+	u64 added = smc_stats_get(&init_net, SMC_STAT_LINK_ADD);
+	struct smc_llc_msg answer, confirm;
+	struct smc_link *link;
+	struct llc_pair p;
+
+	link = llc_one_unconfirmed(test, &p, &answer, &confirm);
+	confirm.response = true;
+	memcpy(confirm.confirm_link.gid, answer.add_link.gid, SMC_GID_LEN);
+	confirm.confirm_link.qpn = answer.add_link.qpn;
+	llc_link_receive(link, &confirm);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	llc_one_expect_given_up(test, &p);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_ADD), added);
+	smc_link_put(link);
 	llc_pair_end(&p);
 }
 
@@ -1497,6 +1644,12 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(llc_lost_foreign_late),
 	KUNIT_CASE(llc_lost_turn),
 	KUNIT_CASE(llc_add_fails),
+	KUNIT_CASE(llc_add_fails_mtu),
+	KUNIT_CASE(llc_add_fails_qpn),
+	KUNIT_CASE(llc_add_fails_parallel),
+	KUNIT_CASE(llc_add_withdrawn),
+	KUNIT_CASE(llc_add_deleted),
+	KUNIT_CASE(llc_add_deleted_confirmed),
 	KUNIT_CASE_SLOW(llc_add_unanswered),
 	KUNIT_CASE_SLOW(llc_add_again),
 	KUNIT_CASE_SLOW(llc_lost_waits),
