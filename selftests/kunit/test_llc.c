@@ -641,6 +641,22 @@ static void llc_add_again(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* RFC 7609 section C.8: ports of this host have changed, so the server does not wait any longer. */
+static void llc_add_ports_changed(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	smc_recovery_retry_later(p.lgr->llc);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_ADD_LINK, false, &msg), 0);
+	smc_recovery_ports_changed(p.lgr->llc);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, SOON,
+						  &msg));
+	llc_pair_end(&p);
+}
+
 /* A lost link waits for its back-off, whatever runs the recovery work before: DELETE LINK here. */
 static void llc_lost_waits(struct kunit *test)
 {
@@ -1652,6 +1668,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_add_deleted_confirmed),
 	KUNIT_CASE_SLOW(llc_add_unanswered),
 	KUNIT_CASE_SLOW(llc_add_again),
+	KUNIT_CASE(llc_add_ports_changed),
 	KUNIT_CASE_SLOW(llc_lost_waits),
 	KUNIT_CASE(llc_asked_turn),
 	KUNIT_CASE(llc_asked_links),
