@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ends/ends.h"
+#include "stress.h"
 
 #define PORT		4480
 #define CHUNK		(64U << 10)
@@ -79,14 +79,25 @@ static struct entry {
 	{ .family = "ipproto6", .addr = "::ffff:" ENDS_ADDR },
 };
 
-/* Steele and Vigna's splitmix64: a seed gives the same run again. */
-static u64 rnd_below(u64 below)
+u64 stress_rnd(u64 *state, u64 below)
 {
-	u64 z = state += 0x9e3779b97f4a7c15ULL;
+	u64 z = *state += 0x9e3779b97f4a7c15ULL;
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
 	return (z ^ (z >> 31)) % below;
+}
+
+static u64 rnd_below(u64 below)
+{
+	return stress_rnd(&state, below);
+}
+
+unsigned long stress_env(const char *name, unsigned long otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoul(s, NULL, 0) : otherwise;
 }
 
 static void conn_fail(const struct conn *c, int side, const char *what)
@@ -375,7 +386,7 @@ static void op_reset(struct conn *c, int side)
 	shut_fd(c, side, true);
 }
 
-static void op_option(struct conn *c, int side)
+int stress_option(u64 *rnd, int fd)
 {
 	static const struct {
 		int level;
@@ -391,10 +402,15 @@ static void op_option(struct conn *c, int side)
 		{ SOL_SOCKET, SO_SNDBUF, 100000 },
 		{ SOL_SOCKET, SO_PRIORITY, 6 },
 	};
-	size_t i = rnd_below(TL_ARRAY_SIZE(options));
-	int val = rnd_below(options[i].values);
+	size_t i = stress_rnd(rnd, TL_ARRAY_SIZE(options));
+	int val = stress_rnd(rnd, options[i].values);
 
-	if (setsockopt(c->end[side].fd, options[i].level, options[i].name, &val, sizeof(val)))
+	return setsockopt(fd, options[i].level, options[i].name, &val, sizeof(val));
+}
+
+static void op_option(struct conn *c, int side)
+{
+	if (stress_option(&state, c->end[side].fd))
 		conn_fail(c, side, "setsockopt");
 }
 
@@ -507,24 +523,17 @@ static void end_drain(struct conn *c, int side)
 	}
 }
 
-static unsigned long from_env(const char *name, unsigned long otherwise)
-{
-	const char *s = getenv(name);
-
-	return s && *s ? strtoul(s, NULL, 0) : otherwise;
-}
-
 static void stress(void)
 {
-	unsigned long seconds = from_env("STRESS_FOR", 20);
+	unsigned long seconds = stress_env("STRESS_FOR", 20);
 	struct sigaction sa = { .sa_handler = signal_ignore };
 	struct rlimit files = { 8192, 8192 };
 	long before[ENDS_NR], rx, aborted;
 	u64 until;
 
-	state = from_env("SEED", time(NULL));
-	nconns = from_env("CONNS", 1000);
-	patience = from_env("PATIENCE", 30000);
+	state = stress_env("SEED", time(NULL));
+	nconns = stress_env("CONNS", 1000);
+	patience = stress_env("PATIENCE", 30000);
 	printf("# seed %llu, %u connections, %lu s\n", (unsigned long long)state, nconns, seconds);
 	sigaction(SIGALRM, &sa, NULL);
 	if (setrlimit(RLIMIT_NOFILE, &files))
@@ -575,7 +584,7 @@ int main(int argc, char **argv)
 		{ "stress", stress },
 		{ }
 	};
-	static const struct ends_test *const lists[] = { tests, NULL };
+	static const struct ends_test *const lists[] = { tests, stress_threads_tests, NULL };
 
 	return ends_main(argc, argv, lists, NULL);
 }

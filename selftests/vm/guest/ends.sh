@@ -73,7 +73,8 @@ bad_peers()
 	fi | wc -l
 }
 
-# resources: number of verbs objects of each device, without the device's index
+# resources: number of verbs objects of each device, without the device's index, in an order that a
+# device which comes back does not change
 resources()
 {
 	if [ -n "$TWO" ]; then
@@ -81,7 +82,7 @@ resources()
 		ip netns exec c /usr/sbin/rdma resource show
 	else
 		/usr/sbin/rdma resource show
-	fi | sed 's/^[0-9]*: //'
+	fi | sed 's/^[0-9]*: //' | sort
 }
 
 # port_up NAMESPACE [X]: the port of rxeX is active
