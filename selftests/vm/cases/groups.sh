@@ -330,7 +330,9 @@ unmute()
 reasons()
 {
 	/t/smcctl sock | grep -i tcp
-	/t/smcctl sock | grep -q "($1)${2:+.*($2)}" || fail "no connection with the reasons $*"
+	/t/smcctl -j sock | tr -d '\n ' |
+		grep -q "\"reason\":\"$1\"[^{}]*${2:+\"peer_reason\":\"$2\"}" ||
+		fail "no connection with the reasons $*"
 }
 
 # The client's group has ended without a message to the server. The next connection falls back
