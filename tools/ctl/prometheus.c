@@ -3,12 +3,20 @@
  * smcctl: statistics in the text format of Prometheus, for node_exporter's textfile collector.
  *
  * Counters are reset only when the module is loaded again. Labels have few values: roles, versions,
- * states, devices, and fallback reasons, of which the module keeps a bounded number.
+ * states, devices, fallback reasons, of which the module keeps a bounded number, and network
+ * namespaces, of which a bounded number is read.
  */
 #include "smcctl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* More than there are metrics */
+#define MAX_FAMILIES 96
+
+static const char up_metric[] = "smc_up";
+static const char up_help[] = "Whether the SMC module answered.";
 
 /* Counters of this module, absent from the in-tree one, that are worth an alert or a graph */
 static const struct {
@@ -390,8 +398,8 @@ static int report_write(FILE *out)
 
 	if (stats && ctl_info_read(info) == CTL_OK && ctl_linkgroup_read(groups) == CTL_OK)
 		rc = ctl_link_read(links);
-	head_write(out, "smc_up", "gauge", "Whether the SMC module answered.");
-	fprintf(out, "smc_up %d\n", rc == CTL_OK);
+	head_write(out, up_metric, "gauge", up_help);
+	fprintf(out, "%s %d\n", up_metric, rc == CTL_OK);
 	if (rc == CTL_OK) {
 		build_write(out, info);
 		stats_write(out, stats);
@@ -411,7 +419,131 @@ static int report_write(FILE *out)
 }
 
 /**
- * cmd_prometheus() - smcctl prometheus [-o FILE]
+ * struct merged - reports of several namespaces, metric by metric, as the format demands
+ * @num: number of metrics
+ * @families: the metrics in the order in which they were met first: @name, and in @out the lines
+ * @label: namespace whose report is merged now
+ * @num_netns: namespaces that were read
+ */
+struct merged {
+	size_t num;
+	struct {
+		char name[64];
+		char *text;
+		size_t size;
+		FILE *out;
+	} families[MAX_FAMILIES];
+	const char *label;
+	unsigned int num_netns;
+};
+
+/* Return the lines of a metric; a new metric gets the line @help. */
+static FILE *merged_find(struct merged *m, const char *name, const char *help)
+{
+	size_t i;
+
+	for (i = 0; i < m->num; i++)
+		if (!strcmp(m->families[i].name, name))
+			return m->families[i].out;
+	if (m->num == MAX_FAMILIES)
+		abort();
+	snprintf(m->families[i].name, sizeof(m->families[i].name), "%s", name);
+	m->families[i].out = open_memstream(&m->families[i].text, &m->families[i].size);
+	if (!m->families[i].out)
+		abort();
+	m->num++;
+	fputs(help, m->families[i].out);
+	return m->families[i].out;
+}
+
+/* Write a sample with the label of its namespace before the others. */
+static void sample_write(FILE *out, const char *line, const char *netns)
+{
+	size_t len = strcspn(line, "{ ");
+
+	fprintf(out, "%.*s{", (int)len, line);
+	label_write(out, "netns", netns);
+	if (line[len] == '{')
+		fprintf(out, ",%s", line + len + 1);
+	else
+		fprintf(out, "}%s", line + len);
+}
+
+static void report_merge(struct merged *m, FILE *report)
+{
+	char *line = NULL, name[64];
+	FILE *out = NULL;
+	bool fresh = false;
+	size_t size = 0;
+
+	while (getline(&line, &size, report) > 0) {
+		if (sscanf(line, "# HELP %63s", name) == 1) {
+			size_t before = m->num;
+
+			out = merged_find(m, name, line);
+			fresh = m->num > before;
+		} else if (*line == '#') {
+			if (fresh)
+				fputs(line, out);
+		} else if (out) {
+			sample_write(out, line, m->label);
+		}
+	}
+	free(line);
+}
+
+/* Read the namespace that this program is in now. */
+static int netns_merge(const char *label, void *data)
+{
+	struct merged *m = data;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *report;
+	int rc;
+
+	report = open_memstream(&text, &size);
+	if (!report)
+		abort();
+	rc = report_write(report);
+	fclose(report);
+	report = fmemopen(text, size, "r");
+	if (!report)
+		abort();
+	m->label = label;
+	m->num_netns++;
+	report_merge(m, report);
+	fclose(report);
+	free(text);
+	return rc;
+}
+
+static int all_write(FILE *out)
+{
+	struct merged m = { 0 };
+	unsigned int left_out;
+	size_t i;
+	int rc;
+
+	rc = ctl_netns_for_each(netns_merge, &m, &left_out);
+	for (i = 0; i < m.num; i++) {
+		fclose(m.families[i].out);
+		fputs(m.families[i].text, out);
+		free(m.families[i].text);
+	}
+	if (!m.num) {
+		head_write(out, up_metric, "gauge", up_help);
+		fprintf(out, "%s 0\n", up_metric);
+	}
+	head_write(out, "smc_netns", "gauge", "Network namespaces that were read.");
+	fprintf(out, "smc_netns %u\n", m.num_netns);
+	head_write(out, "smc_netns_incomplete", "gauge",
+		   "Whether there are more network namespaces than are read.");
+	fprintf(out, "smc_netns_incomplete %d\n", left_out > 0);
+	return rc;
+}
+
+/**
+ * cmd_prometheus() - smcctl prometheus [-o FILE] [-n all]
  * @opts: command line
  *
  * Writes smc_up also if the module does not answer.
@@ -420,6 +552,7 @@ static int report_write(FILE *out)
  */
 int cmd_prometheus(const struct ctl_opts *opts)
 {
-	return opts->output ? ctl_file_replace(opts->output, report_write, true) :
-			      report_write(stdout);
+	int (*writer)(FILE *out) = opts->netns ? all_write : report_write;
+
+	return opts->output ? ctl_file_replace(opts->output, writer, true) : writer(stdout);
 }

@@ -44,7 +44,7 @@ static const struct object {
 	  NULL },
 	{ "monitor", "j", "[COUNT]", "events of groups, links and fallbacks", NULL, cmd_monitor,
 	  NULL },
-	{ "prometheus", "o", "[show]", "statistics for node_exporter's textfile collector", NULL,
+	{ "prometheus", "on", "[show]", "statistics for node_exporter's textfile collector", NULL,
 	  NULL, cmd_prometheus },
 	{ "reason", "ej", "[CODE]", "what a fallback reason means, and what to do", NULL,
 	  cmd_reason, NULL },
@@ -79,6 +79,7 @@ static const struct argp_option options[] = {
 	{ "color", KEY_COLOR, "WHEN", 0, "auto (on a terminal), always or never", 0 },
 	{ "verbose", 'v', NULL, 0, "sock, linkgroup, link, device: all members", 0 },
 	{ "output", 'o', "FILE", 0, "prometheus: replace FILE in one step", 1 },
+	{ "netns", 'n', "all", 0, "prometheus: all network namespaces", 1 },
 	{ "all", 'a', NULL, 0, "sock: also listening and new sockets", 1 },
 	{ "listening", 'l', NULL, 0, "sock: only listening sockets", 1 },
 	{ "processes", 'p', NULL, 0, "sock: also processes that have the socket", 1 },
@@ -140,6 +141,12 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		line->opts.output = arg;
 		break;
+	case 'n':
+		if (strcmp(arg, "all"))
+			argp_failure(state, CTL_USAGE, 0, "--netns is followed by all, not '%s'",
+				     arg);
+		line->opts.netns = arg;
+		break;
 	case 'a':
 		line->opts.all = true;
 		break;
@@ -191,12 +198,38 @@ static char *doc_make(void)
 	return text;
 }
 
+/* Return what follows an option, NULL: nothing. */
+static const char *option_get_arg(char letter)
+{
+	size_t i;
+
+	for (i = 0; options[i].name || options[i].key; i++)
+		if (options[i].key == letter)
+			return options[i].arg;
+	return NULL;
+}
+
+/* Print "[-ab] " for options alone, "[-c ARG] " for each one that something follows. */
+static int options_print_help(const char *letters)
+{
+	char alone[16] = "";
+	int at = 0;
+
+	for (; *letters; letters++) {
+		if (option_get_arg(*letters))
+			at += printf("[-%c %s] ", *letters, option_get_arg(*letters));
+		else
+			strncat(alone, letters, 1);
+	}
+	return at + (*alone ? printf("[-%s] ", alone) : 0);
+}
+
 static void object_print_help(const struct object *object)
 {
-	int at = printf("smcctl %s%s%s%s%s", *object->options ? "[-" : "", object->options,
-			strchr(object->options, 'o') ? " FILE" : "",
-			*object->options ? "] " : "", object->name);
+	int at = printf("smcctl ");
 
+	at += options_print_help(object->options);
+	at += printf("%s", object->name);
 	if (*object->syntax)
 		at += printf(" ");
 	ctl_text_print(object->syntax, at, 8);

@@ -58,6 +58,7 @@ struct ctl_prefix {
  * @json: print JSON
  * @exit_empty: exit with CTL_NOTHING if the list is empty
  * @output: prometheus: file to write, NULL: standard output
+ * @netns: prometheus: "all" network namespaces, NULL: this one
  * @all: sock: also sockets without a connection
  * @listening: sock: only sockets that listen
  * @processes: sock: also the processes that have a socket
@@ -73,6 +74,7 @@ struct ctl_opts {
 	bool json;
 	bool exit_empty;
 	const char *output;
+	const char *netns;
 	bool all;
 	bool listening;
 	bool processes;
@@ -223,6 +225,15 @@ int ctl_pnet_read(struct json_object *entries);
 int ctl_policy_read(struct json_object *rules, bool *known);
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 struct json_object *ctl_stats_read(void);
+
+/* netns.c */
+
+/* Network namespaces that are visited, and the size of a label with its terminating zero */
+#define CTL_NETNS_MAX	256
+#define CTL_NETNS_LABEL	64
+
+int ctl_netns_for_each(int (*visit)(const char *label, void *data), void *data,
+		       unsigned int *left_out);
 
 /* process.c */
 int ctl_processes_find(struct json_object *socks);

@@ -4,6 +4,10 @@
  * the names of network devices. Settings in the environment:
  *   FAKE_PROC     folder with the files of the module in /proc, and the RNICs in /sys; its folder
  *                 pids, if there is one, has the processes
+ *   FAKE_NETNS    folder with self, 1, 2, ... for /proc/PID/ns/net, and names for /run/netns. A
+ *                 file is a namespace, the word in it what FAKE_NL becomes there; "gone": setns()
+ *                 finds that there is none any more
+ *   FAKE_SETNS    errno of setns()
  *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
  *   FAKE_CONNECT  errno of connect(), 0: success
  *   FAKE_CLOCK    the clock advances only in nanosleep()
@@ -15,7 +19,9 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +35,15 @@
 #define IB "/sys/class/infiniband"
 #define MODULE "/sys/module/smc/"
 #define PROC "/proc"
+#define NETNS "/run/netns"
 #define FAMILY_SMC 43
 
 FILE *fake_fopen(const char *path, const char *mode) __asm__("fopen") SMC_EXPORTED;
+int fake_open(const char *path, int flags, ...) __asm__("open") SMC_EXPORTED;
+int fake_setns(int fd, int type) __asm__("setns") SMC_EXPORTED;
+int fake_scandir(const char *path, struct dirent ***list, int (*want)(const struct dirent *d),
+		 int (*compare)(const struct dirent **a, const struct dirent **b))
+	__asm__("scandir") SMC_EXPORTED;
 DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
 ssize_t fake_readlink(const char *path, char *buf, size_t size) __asm__("readlink") SMC_EXPORTED;
 char *fake_indextoname(unsigned int index, char *name) __asm__("if_indextoname") SMC_EXPORTED;
@@ -71,6 +83,70 @@ static const char *path_translate(const char *path, char *own, size_t size)
 		return path;
 	snprintf(own, size, "%s/pids%s", dir, path + strlen(PROC));
 	return own;
+}
+
+/* Translate the path of a network namespace to FAKE_NETNS. Return other paths unchanged. */
+static const char *path_translate_netns(const char *path, char *own, size_t size)
+{
+	const char *dir = getenv("FAKE_NETNS");
+	char pid[32];
+
+	if (dir && !strncmp(path, NETNS, strlen(NETNS)))
+		snprintf(own, size, "%s/names%s", dir, path + strlen(NETNS));
+	else if (dir && sscanf(path, PROC "/%31[^/]/ns/net", pid) == 1)
+		snprintf(own, size, "%s/%s", dir, pid);
+	else
+		return path;
+	return own;
+}
+
+int fake_open(const char *path, int flags, ...)
+{
+	int (*real)(const char *path, int flags, ...);
+	char own[4096];
+	va_list args;
+	int mode = 0;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "open");
+	if (flags & O_CREAT) {
+		va_start(args, flags);
+		mode = va_arg(args, int);
+		va_end(args);
+	}
+	return real(path_translate_netns(path, own, sizeof(own)), flags, mode);
+}
+
+int fake_scandir(const char *path, struct dirent ***list, int (*want)(const struct dirent *d),
+		 int (*compare)(const struct dirent **a, const struct dirent **b))
+{
+	int (*real)(const char *path, struct dirent ***list, int (*want)(const struct dirent *d),
+		    int (*compare)(const struct dirent **a, const struct dirent **b));
+	char own[4096];
+
+	*(void **)&real = dlsym(RTLD_NEXT, "scandir");
+	return real(path_translate_netns(path, own, sizeof(own)), list, want, compare);
+}
+
+int fake_setns(int fd, int type)
+{
+	int (*real)(int fd, int type);
+	const char *err = getenv("FAKE_SETNS");
+	char kind[32];
+	ssize_t n;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "setns");
+	if (!getenv("FAKE_NETNS"))
+		return real(fd, type);
+	errno = err ? atoi(err) : 0;
+	if (errno)
+		return -1;
+	n = pread(fd, kind, sizeof(kind) - 1, 0);
+	kind[n > 0 ? n : 0] = '\0';
+	kind[strcspn(kind, "\n")] = '\0';
+	errno = EINVAL;
+	if (!*kind || !strcmp(kind, "gone"))
+		return -1;
+	return setenv("FAKE_NL", kind, 1);
 }
 
 ssize_t fake_readlink(const char *path, char *buf, size_t size)

@@ -39,6 +39,8 @@ expect 'when to use colour' 'always auto' \
 	bash -c ". completion/smcctl; COMP_WORDS=(smcctl --color a); COMP_CWORD=2; _smcctl
 		printf '%s\n' \${COMPREPLY[*]} | sort | xargs"
 expect 'when to use colour, with =' 'never' completed --color = n
+expect 'all namespaces' 'all' completed --netns ''
+expect 'an object behind --netns all' 'prometheus' completed -n all prom
 expect 'ueid' 'show add del flush' completed ueid ''
 expect 'setting' 'show set' completed setting ''
 expect 'ueid del' 'A.ONE A.TWO' completed ueid del A

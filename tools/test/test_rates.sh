@@ -67,10 +67,12 @@ expect 'prometheus' same golden normal prometheus.prom
 # samples, and the values are numbers.
 faults()
 {
-	ctl "$1" prometheus | awk '
+	# shellcheck disable=SC2086 # options may follow the kind
+	ctl $1 prometheus | awk '
 		/^# HELP / { if (seen[$3]++) print "twice: " $3; help = $3; next }
 		/^# TYPE / {
 			if ($3 != help) print "TYPE of another: " $0
+			if (types[$3]++) print "twice: " $0
 			if ($4 !~ /^(counter|gauge|histogram)$/) print "type: " $0
 			if (($4 == "counter") != ($3 ~ /_total$/)) print "name: " $3
 			family = $3; type = $4; below = 0; next
@@ -115,6 +117,99 @@ expect_rc 'prometheus -o: onto a directory: status 1' 1 ctl normal -o "$tmp/dir.
 expect 'prometheus -o: onto a directory: nothing is left' '' sh -c "ls $tmp/dir.prom.* 2>/dev/null"
 expect_rc 'prometheus -o: no module: status 1' 1 ctl nofamily -o "$out" prometheus
 expect 'prometheus -o: no module: the file reports it' 'smc_up 0' sh -c "grep -v '^#' $out"
+
+# --- prometheus: all network namespaces ---
+export FAKE_NETNS="$tmp/netns"
+mkdir -p "$FAKE_NETNS/names"
+echo normal >"$FAKE_NETNS/self"
+ln "$FAKE_NETNS/self" "$FAKE_NETNS/1"
+# this shell is the process of all that have no name; a process that ends has no file
+unnamed=$FAKE_NETNS/$$
+all_of() # all_of METRIC: print its samples, sorted
+{
+	ctl normal -n all prometheus | grep "^$1[{ ]" | sort
+}
+expect 'prometheus -n all: one namespace' 'smc_up{netns="host"} 1' all_of smc_up
+expect 'prometheus -n all: other labels follow' \
+	'smc_linkgroups{netns="host",role="client"} 0
+smc_linkgroups{netns="host",role="server"} 1' all_of smc_linkgroups
+echo empty >"$FAKE_NETNS/names/red"
+ln "$FAKE_NETNS/names/red" "$FAKE_NETNS/names/scarlet"
+ln "$FAKE_NETNS/self" "$FAKE_NETNS/names/zero"
+echo short >"$unnamed"
+number=$(stat -c %i "$unnamed")
+expect 'prometheus -n all: each namespace once, by name or number' \
+	"smc_up{netns=\"host\"} 1
+smc_up{netns=\"net:[$number]\"} 1
+smc_up{netns=\"red\"} 1" all_of smc_up
+expect 'prometheus -n all: each with its own figures' \
+	"smc_linkgroups{netns=\"host\",role=\"server\"} 1
+smc_linkgroups{netns=\"red\",role=\"server\"} 0" \
+	sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -n all prometheus |
+		grep '^smc_linkgroups{.*server' | grep -v net:"
+expect 'prometheus -n all: number of namespaces' 'smc_netns 3' all_of smc_netns
+expect 'prometheus -n all: that is all' 'smc_netns_incomplete 0' all_of smc_netns_incomplete
+expect 'prometheus -n all: format' '' faults 'normal -n all'
+rm "$unnamed"
+for name in 'a b' 'a"b' host net:1 "$(printf '%064d' 0)"; do
+	echo empty >"$FAKE_NETNS/names/$name"
+	expect "prometheus -n all: the name '$name' is no label" 1 sh -c "FAKE_NL=normal \
+		LD_PRELOAD='$fake' ./smcctl -n all prometheus |
+		grep -c '^smc_up{netns=.net:\[$(stat -c %i "$FAKE_NETNS/names/$name")\]'"
+	rm "$FAKE_NETNS/names/$name"
+done
+echo gone >"$FAKE_NETNS/names/blue"
+expect 'prometheus -n all: a namespace that has gone' 'smc_up{netns="host"} 1
+smc_up{netns="red"} 1' all_of smc_up
+expect_rc 'prometheus -n all: a namespace that has gone is no error' 0 ctl normal -n all prometheus
+rm "$FAKE_NETNS/names/blue"
+for i in $(seq 300); do
+	echo empty >"$FAKE_NETNS/names/n$i"
+done
+expect 'prometheus -n all: a bounded number' 256 sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
+	./smcctl -n all prometheus | sed -n 's/^smc_netns //p'"
+expect 'prometheus -n all: there are more' 'smc_netns_incomplete 1' all_of smc_netns_incomplete
+rm "$FAKE_NETNS/names/n"*
+expect 'prometheus -n all without right: one sentence' \
+	'smcctl: --netns all needs the rights CAP_SYS_ADMIN and CAP_SYS_PTRACE (root)' \
+	sh -c "FAKE_SETNS=1 FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -n all prometheus 2>&1 >/dev/null"
+FAKE_SETNS=1 expect_rc 'prometheus -n all without right: status 1' 1 ctl normal -n all prometheus
+for f in self names/red; do
+	echo nofamily >"$FAKE_NETNS/$f"
+done
+expect 'prometheus -n all: no module: said once' \
+	'smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)
+smc_up{netns="host"} 0' sh -c "FAKE_NL=nofamily LD_PRELOAD='$fake' ./smcctl -n all prometheus 2>&1 |
+	grep -v '^#' | grep -v '^smc_netns'"
+expect_rc 'prometheus -n all: no module: status 1' 1 ctl normal -n all prometheus
+unset FAKE_NETNS
+expect_usage 'prometheus -n one' 'smcctl: --netns is followed by all*' ctl normal -n red prometheus
+expect_usage '-n elsewhere' 'smcctl: option -n does not apply to info' ctl normal -n all info
+
+# The kernel's own namespaces, in a mount and PID namespace where no others are to be seen
+real()
+{
+	unshare -r -m -p -f -n --mount-proc sh -c "
+		mount -t tmpfs none /run && mkdir /run/netns && : >/run/netns/red && : >/run/netns/dead
+		unshare -n --fork sleep 30 & unshare -n --fork sleep 30 &
+		for i in 1 2 3 4 5 6 7 8 9; do
+			set -- \$(pgrep -x sleep)
+			[ \$# = 2 ] && break
+			sleep 0.1
+		done
+		mount --bind /proc/\$1/ns/net /run/netns/red
+		number=\$(readlink /proc/\$2/ns/net | tr -dc 0-9)
+		FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -n all prometheus |
+			sed -n \"s/net:.\$number./OTHER/; s/^smc_up//p\"
+		kill \$1 \$2"
+}
+if unshare -r -m -p -f -n --mount-proc true 2>/dev/null; then
+	expect 'prometheus -n all: namespaces of the kernel' '{netns="host"} 1
+{netns="red"} 1
+{netns="OTHER"} 1' real
+else
+	ktap_skip 'prometheus -n all: namespaces of the kernel' 'no right to make some'
+fi
 expect_usage 'prometheus -j' 'smcctl: option -j does not apply to prometheus' ctl normal -j prometheus
 expect_usage '-o elsewhere' 'smcctl: option -o does not apply to info' ctl normal -o "$out" info
 ktap_done
