@@ -50,6 +50,8 @@ static const struct {
 	{ "wr_done", "smc_completions_total",
 	  "Completions of these chains; one may cover several." },
 	{ "wakeups", "smc_wakeups_total", "Times that readers or writers of a socket were woken." },
+	{ "mem_limited", "smc_memory_limited_total",
+	  "Buffers that were not allocated, because a limit of memory was reached." },
 	{ "elem_quarantine", "smc_elements_quarantined_total",
 	  "Buffer elements kept out of use because the peer did not confirm the close." },
 };
@@ -268,6 +270,38 @@ static void tables_write(FILE *out, struct json_object *stats)
 	}
 }
 
+/* Limits that are set: 0 is none. Only this module has them. */
+static void limits_write(FILE *out)
+{
+	static const struct {
+		const char *setting;
+		const char *limit;
+	} limits[] = {
+		{ "smcr_max_mem_kb", "host" }, { "smcr_max_rmb_kb", "rmb" },
+	};
+	struct json_object *settings = json_object_new_array();
+	bool any = false;
+	size_t i, k;
+
+	ctl_setting_read(settings);
+	for (i = 0; i < ARRAY_SIZE(limits); i++) {
+		for (k = 0; k < json_object_array_length(settings); k++) {
+			struct json_object *setting = json_object_array_get_idx(settings, k);
+			unsigned long long kb = ctl_json_u64(setting, "value");
+
+			if (!kb || strcmp(ctl_json_text(setting, "name"), limits[i].setting))
+				continue;
+			if (!any)
+				head_write(out, "smc_memory_limit_bytes", "gauge",
+					   "Limits: of all namespaces, and of the RMBs of this one.");
+			any = true;
+			fprintf(out, "smc_memory_limit_bytes{limit=\"%s\"} %llu\n", limits[i].limit,
+				kb * 1024);
+		}
+	}
+	json_object_put(settings);
+}
+
 static void stats_write(FILE *out, struct json_object *stats)
 {
 	static const char errors[] = "smc_handshake_errors_total";
@@ -287,6 +321,7 @@ static void stats_write(FILE *out, struct json_object *stats)
 	counters_write(out, stats);
 	window_write(out, stats);
 	tables_write(out, stats);
+	limits_write(out);
 }
 
 /* Count the elements of @list with the same @a and @b as element @i; *@first: @i is the first. */

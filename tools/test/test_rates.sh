@@ -62,6 +62,8 @@ golden()
 		diff "test/golden/$2" - && echo same
 }
 printf 'conn_move 5\ntx_again_bytes 77\nwindow_usecs 61000042\nclnt_hs_usecs 2500003\nlink_fail 18446744073709551615\nunknown 1\n' >"$FAKE_PROC/smc_stat"
+echo 1000 >"$FAKE_PROC/net/smc/smcr_max_mem_kb"
+echo 0 >"$FAKE_PROC/net/smc/smcr_max_rmb_kb"
 expect 'prometheus' same golden normal prometheus.prom
 # faults KIND: print violations of the format: each metric has HELP and TYPE once, right before its
 # samples, and the values are numbers.
