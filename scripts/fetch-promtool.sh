@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Brings promtool alone out of Debian's package prometheus into a folder: fetch-promtool.sh DIRECTORY
+# The package itself would bring a running server and eleven packages for its pages.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+dir=${1:?usage: fetch-promtool.sh DIRECTORY}
+[ ! -e "$dir/done" ] || exit 0
+
+cache=${SMC_VM_CACHE:-$top/.cache/vm}
+mkdir -p "$dir/deb"
+[ -e "$cache/apt/updated" ] || "$top/scripts/apt-private.sh" "$cache/apt" update
+"$top/scripts/apt-private.sh" "$cache/apt" download "$dir/deb" prometheus
+deb=$(ls "$dir"/deb/prometheus_*.deb)
+dpkg-deb --fsys-tarfile "$deb" | tar -xOf - ./usr/bin/promtool > "$dir/promtool"
+chmod +x "$dir/promtool"
+rm -rf "$dir/deb"
+touch "$dir/done"
