@@ -179,10 +179,26 @@ for unit in smc-restore.service smc-prometheus.service smc-prometheus.timer; do
 		ktap_skip "$unit is well written" 'no systemd-analyze'
 	fi
 done
-# starts UNIT: print the arguments of smcctl in ExecStart=
+# The units with the sample drop-in, in a folder tree as systemd has it
+if command -v systemd-analyze >/dev/null; then
+	mkdir "$tmp/smc-prometheus.service.d"
+	cp samples/netns-all.conf "$tmp/smc-prometheus.service.d"
+	unit=smc-prometheus.service
+	expect 'the sample for all namespaces is well written' '' verified
+	rm -r "$tmp/smc-prometheus.service.d"
+fi
+# starts UNIT [ASSIGNMENT...]: print the arguments of smcctl in ExecStart=, with the variables of
+# the unit, which the assignments replace, in their place
 starts()
 {
-	sed -n "s#^ExecStart=$(pwd)/smcctl ##p" "$tmp/$1"
+	unit=$1
+	shift
+	(
+		eval "$(sed -n 's/^Environment=\([A-Z_]*\)=\(.*\)/\1=\2/p' "$tmp/$unit")"
+		[ $# = 0 ] || eval "$1"
+		# shellcheck disable=SC2046 # words, as systemd splits them
+		eval echo $(sed -n "s#^ExecStart=$(pwd)/smcctl ##p" "$tmp/$unit")
+	)
 }
 expect 'smc-restore.service' 'restore /etc/smc.conf' starts smc-restore.service
 expect 'udev starts smc-restore.service' smc-restore.service \
@@ -191,4 +207,41 @@ expect 'udev starts smc-restore.service' smc-restore.service \
 expect 'smc-restore.service can be started again' '' grep RemainAfterExit systemd/smc-restore.service
 expect 'smc-prometheus.service' '-o /var/lib/prometheus/node-exporter/smc.prom prometheus' \
 	starts smc-prometheus.service
+expect 'smc-prometheus.service: another folder' '-o /srv/text/smc.prom prometheus' \
+	starts smc-prometheus.service SMC_PROMETHEUS_DIR=/srv/text
+expect 'smc-prometheus.service: all namespaces' \
+	'-o /var/lib/prometheus/node-exporter/smc.prom --netns=all prometheus' \
+	starts smc-prometheus.service "$(sed -n 's/^Environment=//p' samples/netns-all.conf)"
+# condition UNIT VARIABLE VALUE: exit status of ExecCondition=, in which systemd makes $$ a $
+condition()
+{
+	# shellcheck disable=SC2016 # of the unit's shell
+	env "$2=$3" sh -c "$(sed -n 's/^ExecCondition=//p' "systemd/$1" | sed 's/\$\$/$/g')"
+}
+expect_rc 'smc-prometheus.service: the folder is there' 0 \
+	condition smc-prometheus.service SMC_PROMETHEUS_DIR "$tmp"
+# and not 1, with which systemd would go on
+expect_rc 'smc-prometheus.service: no folder: nothing is done' 2 \
+	condition smc-prometheus.service SMC_PROMETHEUS_DIR "$tmp/none"
+expect_rc 'smc-restore.service: the file is there' 0 \
+	condition smc-restore.service SMC_CONF "$tmp/bin/modinfo"
+expect_rc 'smc-restore.service: no file: nothing is done' 1 \
+	condition smc-restore.service SMC_CONF "$tmp/none"
+expect 'smc-restore.service: another file' 'restore /srv/smc.conf' \
+	starts smc-restore.service SMC_CONF=/srv/smc.conf
+# fixed_paths: print the lines that name a file outside of a variable and of the environment files
+fixed_paths()
+{
+	grep -n '=.*/\(etc\|var\|srv\)/' systemd/* |
+		grep -v ':Environment=[A-Z_]*=/\|:EnvironmentFile=-/etc/\(default\|sysconfig\)/smc$\|:#'
+}
+expect 'units: all paths are variables' '' fixed_paths
+# a file that the administrator wrote replaces what the unit says: systemd.exec(5)
+environment_files()
+{
+	grep -c '^EnvironmentFile=-' "systemd/$1"
+}
+for unit in smc-restore.service smc-prometheus.service; do
+	expect "$unit reads both environment files" 2 environment_files "$unit"
+done
 ktap_done
