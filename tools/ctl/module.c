@@ -171,12 +171,16 @@ void ctl_module_describe(struct json_object *module, bool loaded)
 {
 	enum origin origin = loaded_get_origin(module, loaded);
 	char text[1024] = "", word[64];
-	struct file_info file;
+	/* the same for all namespaces that a program visits: modinfo runs once */
+	static struct file_info file;
+	static bool file_known;
 	struct utsname uts;
 
 	if (uname(&uts))
 		uts.release[0] = '\0';
-	file_read(&file);
+	if (!file_known)
+		file_read(&file);
+	file_known = true;
 	ctl_json_add_str(module, "name", origin_words[origin]);
 	if (origin == ORIGIN_TREE || origin == ORIGIN_FOREIGN) {
 		ctl_sysfs_read(SYSFS "version", word, sizeof(word));

@@ -125,6 +125,8 @@ export FAKE_NETNS="$tmp/netns"
 mkdir -p "$FAKE_NETNS/names"
 echo normal >"$FAKE_NETNS/self"
 ln "$FAKE_NETNS/self" "$FAKE_NETNS/1"
+# counts how often it was run
+printf '#!/bin/sh\necho >>"%s/count"\n' "$tmp" >"$tmp/bin/modinfo"
 # this shell is the process of all that have no name; a process that ends has no file
 unnamed=$FAKE_NETNS/$$
 all_of() # all_of METRIC: print its samples, sorted
@@ -149,6 +151,9 @@ expect 'prometheus -n all: each with its own figures' \
 smc_linkgroups{netns=\"red\",role=\"server\"} 0" \
 	sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -n all prometheus |
 		grep '^smc_linkgroups{.*server' | grep -v net:"
+rm -f "$tmp/count"
+ctl normal -n all prometheus >/dev/null
+expect 'prometheus -n all: modinfo runs once' 1 sh -c "wc -l <'$tmp/count'"
 expect 'prometheus -n all: number of namespaces' 'smc_netns 3' all_of smc_netns
 expect 'prometheus -n all: that is all' 'smc_netns_incomplete 0' all_of smc_netns_incomplete
 expect 'prometheus -n all: format' '' faults 'normal -n all'
