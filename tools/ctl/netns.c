@@ -161,9 +161,6 @@ static int netns_visit(const struct netns_list *list, int (*visit)(const char *l
 
 			if (*rc == CTL_OK)
 				*rc = one;
-			/* the others would say the same, each with a message */
-			if (one != CTL_OK && !ctl_module_is_loaded())
-				return 0;
 		} else if (!errno_is_gone(errno)) {
 			return errno;
 		}

@@ -74,18 +74,30 @@ bool ctl_list_was_empty(void)
  * ctl_error() - print an error message to standard error
  * @fmt: format as for printf()
  *
- * Flushes standard output first, so that both streams stay in order.
+ * Flushes standard output first, so that both streams stay in order. A message that repeats the
+ * last one is not printed: what fails in one network namespace often fails in all.
  */
 void ctl_error(const char *fmt, ...)
 {
+	static char *last;
+	char *text = NULL;
 	va_list args;
+	size_t size;
+	FILE *out;
 
-	fflush(stdout);
-	fprintf(stderr, "smcctl: %s", fail_place);
+	out = open_memstream(&text, &size);
+	if (!out)
+		abort();
+	fprintf(out, "smcctl: %s", fail_place);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	vfprintf(out, fmt, args);
 	va_end(args);
-	fputc('\n', stderr);
+	fclose(out);
+	fflush(stdout);
+	if (!last || strcmp(last, text))
+		fprintf(stderr, "%s\n", text);
+	free(last);
+	last = text;
 }
 
 /**

@@ -180,15 +180,24 @@ rm "$FAKE_NETNS/names/n"*
 expect 'prometheus -n all without right: one sentence' \
 	'smcctl: --netns all needs the rights CAP_SYS_ADMIN and CAP_SYS_PTRACE (root)' \
 	sh -c "FAKE_SETNS=1 FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -n all prometheus 2>&1 >/dev/null"
+expect 'prometheus -n all without right: the report says so, too' 'smc_up 0' \
+	sh -c "FAKE_SETNS=1 FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -n all prometheus 2>/dev/null |
+		grep '^smc_up'"
 FAKE_SETNS=1 expect_rc 'prometheus -n all without right: status 1' 1 ctl normal -n all prometheus
 for f in self names/red; do
 	echo nofamily >"$FAKE_NETNS/$f"
 done
 expect 'prometheus -n all: no module: said once' \
 	'smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)
-smc_up{netns="host"} 0' sh -c "FAKE_NL=nofamily LD_PRELOAD='$fake' ./smcctl -n all prometheus 2>&1 |
+smc_up{netns="host"} 0
+smc_up{netns="red"} 0' sh -c "FAKE_NL=nofamily LD_PRELOAD='$fake' ./smcctl -n all prometheus 2>&1 |
 	grep -v '^#' | grep -v '^smc_netns'"
 expect_rc 'prometheus -n all: no module: status 1' 1 ctl normal -n all prometheus
+echo denied >"$FAKE_NETNS/self"
+expect 'prometheus -n all: two failures: each is said' \
+	'smcctl: statistics needs the right CAP_NET_ADMIN (root)
+smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)' \
+	sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -n all prometheus 2>&1 >/dev/null"
 unset FAKE_NETNS
 expect_usage 'prometheus -n one' 'smcctl: --netns is followed by all*' ctl normal -n red prometheus
 expect_usage '-n elsewhere' 'smcctl: option -n does not apply to info' ctl normal -n all info
