@@ -76,7 +76,7 @@ sample()
 {
 	: > /tmp/socks
 	while [ ! -e /tmp/stop ]; do
-		/t/smcctl sock | awk '$4 ~ /:/ && $5 !~ /:0$/ { print $4, $5, $6 }' >> /tmp/socks
+		/t/smcctl sock | awk '/^[A-Z]/ && $2 ~ /:/ && $3 !~ /:0$/ { print $2, $3, $4 }' >> /tmp/socks
 		usleep 200000
 	done
 }
