@@ -10,6 +10,7 @@
 #        apt-private.sh DIR version PACKAGE    what a download would give
 #        apt-private.sh DIR needed PACKAGE...  these and all they depend on
 #        apt-private.sh DIR download DEST PACKAGE...
+#        apt-private.sh DIR files PACKAGE      a tar archive of its files, on standard output
 #
 # DIR keeps everything apt writes. Mirrors: SMC_DEBIAN_MIRROR and
 # SMC_DEBIAN_SECURITY_MIRROR (default: deb.debian.org over http; apt checks
@@ -22,7 +23,7 @@ die()
 	exit 1
 }
 
-[ $# -ge 2 ] || die "usage: apt-private.sh DIR update|list|version|needed|download ..."
+[ $# -ge 2 ] || die "usage: apt-private.sh DIR update|list|version|needed|download|files ..."
 dir=$1
 cmd=$2
 shift 2
@@ -69,10 +70,15 @@ apt()
 		"$@"
 }
 
-case $cmd in
-update)
+update()
+{
 	apt apt-get update
 	: > "$dir/updated"
+}
+
+case $cmd in
+update)
+	update
 	;;
 list)
 	apt apt-cache pkgnames | grep -E "^($1)\$" | sort -V || true
@@ -90,6 +96,15 @@ download)
 	cd "$1"
 	shift
 	apt apt-get download "$@"
+	;;
+files)
+	[ $# = 1 ] || die "files needs one package"
+	[ -e "$dir/updated" ] || update >&2
+	debs=$(mktemp -d "$dir/debs.XXXXXX")
+	trap 'rm -rf "$debs"' EXIT
+	cd "$debs"
+	apt apt-get download "$1" >&2
+	dpkg-deb --fsys-tarfile ./*.deb
 	;;
 *)
 	die "unknown command $cmd"

@@ -10,11 +10,8 @@ dir=${1:?usage: fetch-promtool.sh DIRECTORY}
 [ ! -e "$dir/done" ] || exit 0
 
 cache=${SMC_VM_CACHE:-$top/.cache/vm}
-mkdir -p "$dir/deb"
-[ -e "$cache/apt/updated" ] || "$top/scripts/apt-private.sh" "$cache/apt" update
-"$top/scripts/apt-private.sh" "$cache/apt" download "$dir/deb" prometheus
-deb=$(ls "$dir"/deb/prometheus_*.deb)
-dpkg-deb --fsys-tarfile "$deb" | tar -xOf - ./usr/bin/promtool > "$dir/promtool"
+mkdir -p "$dir"
+"$top/scripts/apt-private.sh" "$cache/apt" files prometheus |
+	tar -xOf - ./usr/bin/promtool > "$dir/promtool"
 chmod +x "$dir/promtool"
-rm -rf "$dir/deb"
 touch "$dir/done"
