@@ -72,8 +72,10 @@ static int netns_add(struct netns_list *list, const char *path, const char *name
 	struct stat st;
 	unsigned int i;
 
-	if (fd < 0)
-		return errno_is_gone(errno) ? 0 : errno;
+	if (fd < 0) {
+		/* EACCES: of a process that has just ended; that of process 1 has shown the right */
+		return errno_is_gone(errno) || (errno == EACCES && list->num) ? 0 : errno;
+	}
 	if (fstat(fd, &st)) {
 		int err = errno;
 

@@ -6,7 +6,7 @@
  *                 pids, if there is one, has the processes
  *   FAKE_NETNS    folder with self, 1, 2, ... for /proc/PID/ns/net, and names for /run/netns. A
  *                 file is a namespace, the word in it what FAKE_NL becomes there; "gone": setns()
- *                 finds that there is none any more
+ *                 finds that there is none any more; "reaped": open() finds no process any more
  *   FAKE_SETNS    errno of setns()
  *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
  *   FAKE_CONNECT  errno of connect(), 0: success
@@ -103,9 +103,10 @@ static const char *path_translate_netns(const char *path, char *own, size_t size
 int fake_open(const char *path, int flags, ...)
 {
 	int (*real)(const char *path, int flags, ...);
-	char own[4096];
+	char own[4096], word[8] = "";
 	va_list args;
 	int mode = 0;
+	int fd;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "open");
 	if (flags & O_CREAT) {
@@ -113,7 +114,13 @@ int fake_open(const char *path, int flags, ...)
 		mode = va_arg(args, int);
 		va_end(args);
 	}
-	return real(path_translate_netns(path, own, sizeof(own)), flags, mode);
+	fd = real(path_translate_netns(path, own, sizeof(own)), flags, mode);
+	if (fd < 0 || path_translate_netns(path, own, sizeof(own)) == path ||
+	    pread(fd, word, sizeof(word) - 1, 0) < 0 || strncmp(word, "reaped", 6))
+		return fd;
+	close(fd);
+	errno = EACCES;
+	return -1;
 }
 
 int fake_scandir(const char *path, struct dirent ***list, int (*want)(const struct dirent *d),

@@ -170,6 +170,11 @@ expect 'prometheus -n all: a namespace that has gone' 'smc_up{netns="host"} 1
 smc_up{netns="red"} 1' all_of smc_up
 expect_rc 'prometheus -n all: a namespace that has gone is no error' 0 ctl normal -n all prometheus
 rm "$FAKE_NETNS/names/blue"
+# the kernel says EACCES of a process that ends after its folder was found
+echo reaped >"$unnamed"
+expect_rc 'prometheus -n all: a process that has ended is no error' 0 ctl normal -n all prometheus
+expect 'prometheus -n all: the others are read' 'smc_netns 2' all_of smc_netns
+rm "$unnamed"
 for i in $(seq 300); do
 	echo empty >"$FAKE_NETNS/names/n$i"
 done
