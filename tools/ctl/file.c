@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: replace files atomically.
+ * smcctl: replace files atomically, read files of one line.
  */
 #include "smcctl.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/**
+ * ctl_line_read() - read a file of one line
+ * @path: file below /sys or /proc
+ * @text: the line, empty if it cannot be read
+ * @size: size of @text
+ */
+void ctl_line_read(const char *path, char *text, size_t size)
+{
+	FILE *f = fopen(path, "r");
+
+	if (!f || !fgets(text, (int)size, f))
+		*text = '\0';
+	if (f)
+		fclose(f);
+	text[strcspn(text, "\n")] = '\0';
+}
 
 /**
  * ctl_file_replace() - replace a file atomically

@@ -46,23 +46,6 @@ struct file_info {
 	char srcversion[64];
 };
 
-/**
- * ctl_sysfs_read() - read an attribute of one line
- * @path: file below /sys
- * @text: the line, empty if it cannot be read
- * @size: size of @text
- */
-void ctl_sysfs_read(const char *path, char *text, size_t size)
-{
-	FILE *f = fopen(path, "r");
-
-	if (!f || !fgets(text, (int)size, f))
-		*text = '\0';
-	if (f)
-		fclose(f);
-	text[strcspn(text, "\n")] = '\0';
-}
-
 static void line_read(struct file_info *file, const char *line)
 {
 	const struct {
@@ -93,7 +76,6 @@ static void file_read(struct file_info *file)
 	char line[1024];
 	FILE *in;
 
-	memset(file, 0, sizeof(*file));
 	/* the path of a user may lack its folder */
 	in = popen("PATH=$PATH:/sbin:/usr/sbin modinfo smc 2> /dev/null", "r");
 	while (in && fgets(line, sizeof(line), in))
@@ -120,7 +102,7 @@ static enum origin loaded_get_origin(struct json_object *module, bool loaded)
 	if (!strcmp(ctl_json_text(module, "name"), OWN_NAME))
 		return ORIGIN_OWN;
 	/* O: built out of the tree */
-	ctl_sysfs_read(SYSFS "taint", taint, sizeof(taint));
+	ctl_line_read(SYSFS "taint", taint, sizeof(taint));
 	return strchr(taint, 'O') ? ORIGIN_FOREIGN : ORIGIN_TREE;
 }
 
@@ -183,10 +165,10 @@ void ctl_module_describe(struct json_object *module, bool loaded)
 	file_known = true;
 	ctl_json_add_str(module, "name", origin_words[origin]);
 	if (origin == ORIGIN_TREE || origin == ORIGIN_FOREIGN) {
-		ctl_sysfs_read(SYSFS "version", word, sizeof(word));
+		ctl_line_read(SYSFS "version", word, sizeof(word));
 		if (*word)
 			ctl_json_add_str(module, "version", word);
-		ctl_sysfs_read(SYSFS "srcversion", word, sizeof(word));
+		ctl_line_read(SYSFS "srcversion", word, sizeof(word));
 		if (*word)
 			ctl_json_add_str(module, "srcversion", word);
 	}

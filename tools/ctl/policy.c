@@ -232,7 +232,7 @@ int cmd_policy(const struct ctl_opts *opts, int argc, char **argv)
 		.cmd = SMC_NETLINK_OWN_FLUSH_RULES, .what = "deleting all rules",
 	};
 
-	if (!argc || (argc == 1 && (!strcmp(argv[0], "show") || !strcmp(argv[0], "list"))))
+	if (!argc || (argc == 1 && !strcmp(argv[0], "show")))
 		return policy_show(opts);
 	if (!strcmp(argv[0], "add"))
 		return policy_add(argc - 1, argv + 1);

@@ -12,16 +12,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static void sock_add_process(struct json_object *sock, const char *pid, const char *command)
+static void sock_add_process(struct json_object *sock, const char *pid)
 {
 	struct json_object *list = ctl_json_member(sock, "processes"), *obj;
 	size_t num = json_object_array_length(list);
 	const char *before = ctl_json_text(sock, "who");
-	char text[256];
+	char path[280], line[64], command[64], text[256];
 
 	/* a second descriptor of the same process */
 	if (num && !strcmp(ctl_json_text(json_object_array_get_idx(list, num - 1), "pid"), pid))
 		return;
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	ctl_line_read(path, line, sizeof(line));
+	ctl_str_clean(command, sizeof(command), line, strlen(line));
 	obj = json_object_new_object();
 	ctl_json_add_u64(obj, "pid", strtoul(pid, NULL, 10));
 	ctl_json_add_str(obj, "command", command);
@@ -30,27 +33,10 @@ static void sock_add_process(struct json_object *sock, const char *pid, const ch
 	ctl_json_add_str(sock, "who", text);
 }
 
-static void process_read_command(const char *pid, char *buf, size_t size)
-{
-	char path[280], line[64] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-	f = fopen(path, "r");
-	if (f) {
-		if (!fgets(line, sizeof(line), f))
-			line[0] = '\0';
-		fclose(f);
-	}
-	line[strcspn(line, "\n")] = '\0';
-	ctl_str_clean(buf, size, line, strlen(line));
-}
-
 /* Add a process to the sockets if one of its descriptors, @link, is a listed socket. */
 static void socks_match_fd(struct json_object *socks, const char *pid, const char *link)
 {
 	unsigned long inode;
-	char command[64];
 	size_t i;
 
 	if (sscanf(link, "socket:[%lu]", &inode) != 1)
@@ -58,10 +44,8 @@ static void socks_match_fd(struct json_object *socks, const char *pid, const cha
 	for (i = 0; i < json_object_array_length(socks); i++) {
 		struct json_object *s = json_object_array_get_idx(socks, i);
 
-		if (strtoul(ctl_json_text(s, "inode"), NULL, 10) != inode)
-			continue;
-		process_read_command(pid, command, sizeof(command));
-		sock_add_process(s, pid, command);
+		if (ctl_json_u64(s, "inode") == inode)
+			sock_add_process(s, pid);
 	}
 }
 

@@ -274,32 +274,29 @@ static void tables_write(FILE *out, struct json_object *stats)
 static void limits_write(FILE *out)
 {
 	static const struct {
-		const char *setting;
+		const char *path;
 		const char *limit;
 	} limits[] = {
-		{ "smcr_max_mem_kb", "host" }, { "smcr_max_rmb_kb", "rmb" },
+		{ "/proc/sys/net/smc/smcr_max_mem_kb", "host" },
+		{ "/proc/sys/net/smc/smcr_max_rmb_kb", "rmb" },
 	};
-	struct json_object *settings = json_object_new_array();
+	unsigned long long kb;
 	bool any = false;
-	size_t i, k;
+	char text[32];
+	size_t i;
 
-	ctl_setting_read(settings);
 	for (i = 0; i < ARRAY_SIZE(limits); i++) {
-		for (k = 0; k < json_object_array_length(settings); k++) {
-			struct json_object *setting = json_object_array_get_idx(settings, k);
-			unsigned long long kb = ctl_json_u64(setting, "value");
-
-			if (!kb || strcmp(ctl_json_text(setting, "name"), limits[i].setting))
-				continue;
-			if (!any)
-				head_write(out, "smc_memory_limit_bytes", "gauge",
-					   "Limits: of all namespaces, and of the RMBs of this one.");
-			any = true;
-			fprintf(out, "smc_memory_limit_bytes{limit=\"%s\"} %llu\n", limits[i].limit,
-				kb * 1024);
-		}
+		ctl_line_read(limits[i].path, text, sizeof(text));
+		kb = strtoull(text, NULL, 10);
+		if (!kb)
+			continue;
+		if (!any)
+			head_write(out, "smc_memory_limit_bytes", "gauge",
+				   "Limits: of all namespaces, and of the RMBs of this one.");
+		any = true;
+		fprintf(out, "smc_memory_limit_bytes{limit=\"%s\"} %llu\n", limits[i].limit,
+			kb * 1024);
 	}
-	json_object_put(settings);
 }
 
 static void stats_write(FILE *out, struct json_object *stats)

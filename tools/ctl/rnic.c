@@ -204,7 +204,7 @@ bool ctl_rnic_expect_faster(struct json_object *port, char *text, size_t size)
 		if (path_exists(path)) {
 			snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/rate", device,
 				 ctl_json_text(port, "port"));
-			ctl_sysfs_read(path, rate, sizeof(rate));
+			ctl_line_read(path, rate, sizeof(rate));
 			snprintf(text, size, "SMC should be faster than TCP: %s is an RNIC%s%s",
 				 device, *rate ? " with " : "", rate);
 			return true;
@@ -238,11 +238,11 @@ static void port_add_netdevs(struct json_object *ports, const char *device, cons
 	int gid;
 
 	snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/state", device, port);
-	ctl_sysfs_read(path, state, sizeof(state));
+	ctl_line_read(path, state, sizeof(state));
 	for (gid = 0; gid < MAX_GIDS; gid++) {
 		snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/gid_attrs/ndevs/%d", device,
 			 port, gid);
-		ctl_sysfs_read(path, netdev, sizeof(netdev));
+		ctl_line_read(path, netdev, sizeof(netdev));
 		if (!*netdev || !strcmp(netdev, last))
 			continue;
 		snprintf(last, sizeof(last), "%s", netdev);

@@ -132,6 +132,7 @@ bool ctl_prefix_contains(const struct ctl_prefix *prefix, const struct in6_addr 
 
 /* file.c */
 int ctl_file_replace(const char *path, int (*writer)(FILE *out), bool always);
+void ctl_line_read(const char *path, char *text, size_t size);
 
 /* netlink.c */
 
@@ -240,7 +241,6 @@ int ctl_processes_find(struct json_object *socks);
 
 /* setting.c, module.c */
 int ctl_setting_read(struct json_object *settings);
-void ctl_sysfs_read(const char *path, char *text, size_t size);
 void ctl_module_describe(struct json_object *module, bool loaded);
 
 /* modify.c, kill.c */
