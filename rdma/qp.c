@@ -28,7 +28,8 @@
 #define SEND_BATCHES		3
 /* Sets of max_recv_wr receives with small buffers, for what the peer sends meanwhile. */
 #define RECV_BATCHES		4
-#define LLC_SLOTS		(4 + SMC_TAIL_PROBES)	/* including the big one */
+/* Including the big one, and one for smc_qp_probe(). */
+#define LLC_SLOTS		(4 + SMC_TAIL_PROBES + 1)
 #define SLOTS_MIN		(LLC_SLOTS + 2 * SEND_BATCHES)	/* net.smc.smcr_max_send_wr is 2 */
 #define EXTRA_WRS		1	/* the drain marker */
 /* Send requests of @nslots slots and the drain marker; LLC messages have no WRITEs. */

@@ -38,8 +38,8 @@ static void tail_schedule(struct smc_qp *qp, unsigned long delay)
 	schedule_delayed_work(&qp->tail.work, delay);
 }
 
-/* Post a probe in a free LLC slot. False: no slot is free, or the queue pair broke. */
-static bool tail_post_probe(struct smc_qp *qp)
+/* Post a probe in a free LLC slot. NULL: no slot is free, or the queue pair broke. */
+static struct smc_wr_slot *tail_post_probe(struct smc_qp *qp)
 {
 	struct smc_wr_slot *slot = list_first_entry_or_null(&qp->free_llc, struct smc_wr_slot,
 							    entry);
@@ -53,20 +53,19 @@ static bool tail_post_probe(struct smc_qp *qp)
 	lockdep_assert_held(&qp->sq_lock);
 	/* The big slot is kept for LLC messages that need it. */
 	if (!slot || slot->big)
-		return false;
+		return NULL;
 	wr.wr.wr_cqe = &slot->cqe;
 	if (smc_fault_rc(POST_PROBE, -ENOMEM, ib_post_send(qp->qp, &wr.wr, NULL))) {
 		qp->broken = true;
 		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
-		return false;
+		return NULL;
 	}
-	smc_stats_count(qp->stats, SMC_STAT_WR_PROBES, 1);
 	list_del(&slot->entry);
 	slot->done = NULL;
 	slot->owner = NULL;
 	slot->probe = true;
 	smc_wr_slot_enter_posted(slot, 0, true, 0);
-	return true;
+	return slot;
 }
 
 /* Return the jiffies of the last progress. At least one slot is posted. */
@@ -97,6 +96,7 @@ static void tail_work_fn(struct work_struct *work)
 		tail_schedule(qp, tail->due - jiffies);
 	} else if (tail->probes < SMC_TAIL_PROBES && tail_post_probe(qp)) {
 		tail->probes++;
+		smc_stats_count(qp->stats, SMC_STAT_WR_PROBES, 1);
 		/* Back off, as the probe may be lost, too. */
 		tail->due = jiffies + (tail_probe_delay(qp) << tail->probes);
 		tail_schedule(qp, tail->due - jiffies);
@@ -133,15 +133,19 @@ void smc_tail_arm(struct smc_qp *qp)
  * smc_qp_probe() - Have all posted slots completed as soon as the device has executed them
  * @qp: queue pair; may be destroyed, but not freed
  *
- * Posts a probe, unless the last slot is signaled. Without a free slot the work item does it later.
+ * Posts a probe, unless the last slot is signaled. One at a time: programs cause these, and the
+ * slots that the work item needs must not be among theirs. It serves those that are refused.
  *
  * Any context but hard interrupt; conn->lock may be held.
  */
 void smc_qp_probe(struct smc_qp *qp)
 {
+	const struct smc_wr_slot *asked;
+
 	spin_lock_bh(&qp->sq_lock);
-	if (!qp->broken && qp->unsignaled)
-		tail_post_probe(qp);
+	asked = qp->tail.asked;
+	if (!qp->broken && qp->unsignaled && !(asked && asked->posted && asked->probe))
+		qp->tail.asked = tail_post_probe(qp);
 	spin_unlock_bh(&qp->sq_lock);
 }
 

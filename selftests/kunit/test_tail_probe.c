@@ -95,6 +95,30 @@ static void tail_probe_limit(struct kunit *test)
 	}
 }
 
+/* Who waits for completions has a probe at once, but all of them together only one at a time. */
+static void tail_probe_asked(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	u64 before = tail_probe_count();
+
+	smc_qp_probe(t->qp);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 0);
+	wr_env_post_one(test, 1, false);
+	smc_qp_probe(t->qp);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 2);
+	wr_env_post_one(test, 2, false);
+	smc_qp_probe(t->qp);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 3);
+	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 1);
+	smc_qp_probe(t->qp);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 2);
+	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->done, 2);
+	/* the path has lost nothing */
+	KUNIT_EXPECT_EQ(test, tail_probe_count(), before);
+}
+
 /* Probes take free LLC slots only, and never the big one. */
 static void tail_probe_slots(struct kunit *test)
 {
@@ -243,6 +267,7 @@ static void tail_probe_end(struct kunit *test)
 static struct kunit_case tail_probe_cases[] = {
 	KUNIT_CASE(tail_probe_first),
 	KUNIT_CASE_SLOW(tail_probe_limit),
+	KUNIT_CASE(tail_probe_asked),
 	KUNIT_CASE(tail_probe_slots),
 	KUNIT_CASE_SLOW(tail_probe_progress),
 	KUNIT_CASE(tail_probe_anew),

@@ -11,7 +11,7 @@
 /* Queue lengths with the default settings of a namespace; the LLC slots include the probes'. */
 #define WR_ENV_PROBES		3
 #define WR_ENV_CDC_SLOTS	48
-#define WR_ENV_LLC_SLOTS	(4 + WR_ENV_PROBES)
+#define WR_ENV_LLC_SLOTS	(4 + WR_ENV_PROBES + 1)
 #define WR_ENV_SLOTS		(WR_ENV_CDC_SLOTS + WR_ENV_LLC_SLOTS)
 #define WR_ENV_RECVS		192
 

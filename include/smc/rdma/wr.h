@@ -130,6 +130,7 @@ struct smc_drain_marker {
  * @since: jiffies of the last progress, as @work saw it in its last run
  * @due: jiffies at which the next probe is posted if there is no progress
  * @probes: probes posted since @since
+ * @asked: the slot of the last probe of smc_qp_probe(), or NULL; it may be in other use
  */
 struct smc_tail {
 	struct delayed_work work;
@@ -137,6 +138,7 @@ struct smc_tail {
 	unsigned long since;
 	unsigned long due;
 	u32 probes;
+	const struct smc_wr_slot *asked;
 };
 
 /**
