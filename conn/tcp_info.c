@@ -102,8 +102,6 @@ static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64
 		m->since = now;
 		m->from = completed;
 	}
-	if (!conn->tx.inflight)
-		m->since = 0;
 }
 
 /**
@@ -117,7 +115,6 @@ static void tcpinfo_update_rate(struct smc_conn *conn, u64 now, u64 started, u64
 void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_before)
 {
 	struct smc_tcpinfo *m = &conn->tcpinfo;
-	u64 now;
 
 	lockdep_assert_held(&conn->lock);
 	m->peer_seen_at = jiffies;
@@ -125,11 +122,15 @@ void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_b
 		m->delivered++;
 		m->queued_at = jiffies;
 	}
-	if (!started)
-		return;
-	now = ktime_get_ns();
-	tcpinfo_add_rtt(m, now - started);
-	tcpinfo_update_rate(conn, now, started, completed_before);
+	if (started) {
+		u64 now = ktime_get_ns();
+
+		tcpinfo_add_rtt(m, now - started);
+		tcpinfo_update_rate(conn, now, started, completed_before);
+	}
+	/* a pause begins */
+	if (!conn->tx.inflight)
+		m->since = 0;
 }
 
 static u32 tcpinfo_msecs_since(unsigned long then)

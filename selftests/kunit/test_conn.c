@@ -592,6 +592,8 @@ static void conn_quiet_asked(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin_quiet(test, &e);
+	/* as if a signaled reply had begun to measure the rate */
+	e.conn->tcpinfo.since = 1;
 	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 10);
 	KUNIT_EXPECT_EQ(test, env_count_sends(e.second), 2);
 	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
@@ -600,6 +602,8 @@ static void conn_quiet_asked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, env_count_sends(e.second), 2);
 	env_complete_sends(e.second);
 	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 0);
+	/* the pause that begins is left out of the rate */
+	KUNIT_EXPECT_EQ(test, e.conn->tcpinfo.since, 0);
 	conn_env_end(&e);
 }
 
