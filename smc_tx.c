@@ -268,8 +268,8 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 
 static void tx_end_watch(struct smc_conn_tx *tx)
 {
-	tx->inflight--;
-	WRITE_ONCE(tx->quiet, min(tx->quiet, tx->inflight));
+	if (!--tx->inflight)
+		WRITE_ONCE(tx->quiet, false);
 }
 
 /* data path 13: acknowledged by the peer's RNIC, or flushed because the queue pair broke */
@@ -426,7 +426,7 @@ static bool tx_data_ready(const struct smc_conn *conn, bool more)
 	if (tx->urg.pos)
 		return true;
 	/* no completion is near for quiet requests alone */
-	if (tx->inflight > tx->quiet && unsent < tx->ring.size / 2 &&
+	if (tx->inflight && !tx->quiet && unsent < tx->ring.size / 2 &&
 	    unsent < tx_cork_limit(conn))
 		return false;
 	if (more && unsent < tx->ring.size / 4 &&
@@ -498,8 +498,9 @@ static bool tx_needs_completion(const struct smc_conn_tx *tx, bool data)
 /*
  * Count how often the application has read all that came before it sent more, and return whether
  * the bytes just posted, announced by an immediate value, may be quiet: they complete together with
- * a later request, which saves an interrupt. The next reply is one, or smc_tx_fence_locked(), or a
- * tail probe. Nothing waits for the room of so few bytes.
+ * a later request, which saves an interrupt. That is a request that is no reply, one that the send
+ * queue has signaled anyway, the probe of smc_tx_fence_locked(), or a tail probe. Nothing waits for
+ * the room of so few bytes.
  */
 static bool tx_may_be_quiet(struct smc_conn *conn)
 {
@@ -509,7 +510,7 @@ static bool tx_may_be_quiet(struct smc_conn *conn)
 
 	tx->answered = rx->produced;
 	tx->turns = reply ? min(tx->turns + 1, TX_TURNS_MIN) : 0;
-	return tx->turns == TX_TURNS_MIN && tx->inflight == tx->quiet &&
+	return tx->turns == TX_TURNS_MIN && (!tx->inflight || tx->quiet) &&
 	       !smc_ring_tx_unsent(&tx->ring) &&
 	       tx->ring.sent - tx->ring.completed <= tx->ring.size / 8 &&
 	       smc_zerocopy_is_empty(conn) && !conn->shut && !conn->close_pending;
@@ -525,7 +526,7 @@ static void tx_watch_completion(struct smc_conn *conn, struct smc_wr_slot *slot,
 	slot->seq = conn->tx.seq;
 	smc_conn_get(conn);
 	conn->tx.inflight++;
-	WRITE_ONCE(conn->tx.quiet, quiet ? conn->tx.quiet + 1 : 0);
+	WRITE_ONCE(conn->tx.quiet, quiet);
 }
 
 /* The request of tx_watch_completion() was not posted. */
@@ -752,7 +753,8 @@ void smc_tx_push(struct smc_conn *conn, bool more)
  * smc_tx_fence_locked() - Have all requests completed as soon as the RNIC has executed them
  * @conn: connection
  *
- * For callers that wait until the peer's RNIC has acknowledged all bytes.
+ * For callers that wait until the peer's RNIC has acknowledged all bytes: the wait begins here, as
+ * nobody has requested the acknowledgment before.
  *
  * Context: Any; caller holds conn->lock.
  */
@@ -761,7 +763,8 @@ void smc_tx_fence_locked(struct smc_conn *conn)
 	lockdep_assert_held(&conn->lock);
 	if (!conn->tx.quiet)
 		return;
-	WRITE_ONCE(conn->tx.quiet, 0);
+	WRITE_ONCE(conn->tx.quiet, false);
+	conn->tcpinfo.queued_at = jiffies;
 	smc_qp_probe(conn->link->qp);
 }
 

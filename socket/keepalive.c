@@ -77,10 +77,7 @@ static void keepalive_check_by(struct smc_sock *smc, struct workqueue_struct *wq
 static bool keepalive_unacked_since(struct smc_conn *conn, unsigned long *since)
 {
 	lockdep_assert_held(&conn->lock);
-	if (conn->tx.quiet) {
-		conn->tcpinfo.queued_at = jiffies;
-		smc_tx_fence_locked(conn);
-	}
+	smc_tx_fence_locked(conn);
 	*since = conn->tcpinfo.queued_at;
 	return !smc_ring_tx_drained(&conn->tx.ring);
 }

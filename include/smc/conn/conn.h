@@ -130,8 +130,7 @@ struct smc_conn_growth {
  * @seq_done: sequence number of the last CDC known to have reached the peer's RNIC, of those whose
  *	completion is of interest; named by a failover validation
  * @inflight: posted requests whose completion is awaited
- * @quiet: how many of these, the last ones, complete only with a later request, see
- *	tx_may_be_quiet()
+ * @quiet: all of these complete only with a later request, see tx_may_be_quiet()
  * @turns: replies in a row, as far as they are counted
  * @answered: bytes that the peer had sent when bytes were posted last
  * @waiting: no send slot was free, or the link is held: smc_tx_retry() pushes again
@@ -161,7 +160,7 @@ struct smc_conn_tx {
 	u16 seq;
 	u16 seq_done;
 	u32 inflight;
-	u32 quiet;
+	bool quiet;
 	u8 turns;
 	u64 answered;
 	bool waiting;
