@@ -365,7 +365,8 @@ static bool conn_is_streaming(struct smc_conn *conn)
 	struct smc_conn_growth *growth = &conn->tx.growth;
 	struct smc_ring_tx *ring = &conn->tx.ring;
 
-	if (time_before(jiffies, growth->since))
+	/* a comparison of times would take a stream that was idle for weeks for one in its pause */
+	if (growth->since - jiffies - 1 < GROW_AGAIN)
 		growth->from = ring->completed;
 	else if (time_after(jiffies, growth->since + GROW_WITHIN))
 		conn_growth_restart(conn, 0);
