@@ -57,8 +57,12 @@
 #define TX_SGES		32		/* gather elements of the WRITEs of one post */
 /* With less room than this pages are not taken: more room comes soon. */
 #define TX_PAGES_MIN	4096
-/* So many replies in a row are a conversation: a connection with fewer may be about to close. */
+/*
+ * So many replies in a row, each so soon after the one before, are a conversation: a connection
+ * with fewer may be about to close, and one with pauses would have a tail probe for each reply.
+ */
 #define TX_TURNS_MIN	4
+#define TX_TURN_TIME	(HZ / 50)
 
 /**
  * struct tx_chain - WRITEs of one post
@@ -506,7 +510,8 @@ static bool tx_may_be_quiet(struct smc_conn *conn)
 {
 	const struct smc_ring_rx *rx = &conn->rx.ring;
 	struct smc_conn_tx *tx = &conn->tx;
-	bool reply = rx->produced != tx->answered && !smc_ring_rx_readable(rx);
+	bool reply = rx->produced != tx->answered && !smc_ring_rx_readable(rx) &&
+		     time_before(jiffies, conn->tcpinfo.sent_at + TX_TURN_TIME);
 
 	tx->answered = rx->produced;
 	tx->turns = reply ? min(tx->turns + 1, TX_TURNS_MIN) : 0;

@@ -522,16 +522,26 @@ static void conn_imm_received(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* The peer sends @len bytes, the application reads them and answers with as many. */
-static void conn_env_answer(struct conn_env *e, u16 seq, u32 len)
+/*
+ * The peer sends @len bytes, the application reads them and answers with as many, @late jiffies
+ * after its last answer.
+ */
+static void conn_env_answer_late(struct conn_env *e, u16 seq, u32 len, unsigned long late)
 {
 	struct smc_cdc_msg msg = { .seq = seq, .prod.off = e->conn->rx.ring.produced + len };
 
 	conn_env_receive_msg(e, e->second, &msg);
 	spin_lock_bh(&e->conn->lock);
 	smc_ring_rx_consume(&e->conn->rx.ring, len);
+	/* the host may be busy */
+	e->conn->tcpinfo.sent_at = jiffies - late;
 	spin_unlock_bh(&e->conn->lock);
 	conn_env_send(e, len);
+}
+
+static void conn_env_answer(struct conn_env *e, u16 seq, u32 len)
+{
+	conn_env_answer_late(e, seq, len, 0);
 }
 
 /* Return whether the last request over @link is signaled. */
@@ -584,6 +594,20 @@ static void conn_quiet(struct kunit *test)
 	/* ... but for this one */
 	conn_env_send(&e, 10);
 	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e.conn), 10);
+	conn_env_end(&e);
+}
+
+/* A reply after a pause is signaled: otherwise each would have a tail probe. */
+static void conn_quiet_slow(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_begin_quiet(test, &e);
+	conn_env_answer_late(&e, 5, 10, HZ / 50);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
+	env_complete_sends(e.second);
+	conn_env_answer(&e, 6, 10);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
 	conn_env_end(&e);
 }
 
@@ -1517,6 +1541,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_imm_sent),
 	KUNIT_CASE(conn_quiet),
+	KUNIT_CASE(conn_quiet_slow),
 	KUNIT_CASE(conn_quiet_asked),
 	KUNIT_CASE(conn_quiet_closed),
 	KUNIT_CASE(conn_imm_new_link),
