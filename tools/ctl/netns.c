@@ -73,7 +73,7 @@ static int netns_add(struct netns_list *list, const char *path, const char *name
 	unsigned int i;
 
 	if (fd < 0) {
-		/* EACCES: of a process that has just ended; that of process 1 has shown the right */
+		/* EACCES: a process that has just ended; that of process 1 has shown the right */
 		return errno_is_gone(errno) || (errno == EACCES && list->num) ? 0 : errno;
 	}
 	if (fstat(fd, &st)) {
