@@ -249,7 +249,7 @@ case_buffers()
 }
 
 # check_depth SEND RECV SENDS RECVS: a link with these settings works, and has SENDS send slots and
-# RECVS receives (four times as many requests, four for LLC, and three probes)
+# RECVS receives (four times as many requests, four for LLC, three probes, one that programs cause)
 check_depth()
 {
 	set_value smcr_max_send_wr "$1"
@@ -267,10 +267,10 @@ check_depth()
 
 case_depth()
 {
-	check_depth 16 48 55 192
-	check_depth 2 2 13 8
+	check_depth 16 48 56 192
+	check_depth 2 2 14 8
 	expect "times without a free slot" "$noslot" -gt 0
-	check_depth 300 200 907 800
+	check_depth 300 200 908 800
 	set_value smcr_max_send_wr 16
 	set_value smcr_max_recv_wr 48
 }
