@@ -163,6 +163,8 @@ open_conns()
 	/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
 	server=$!
 	await_server
+	# the last round's words would end the wait below at once
+	: > /run/client
 	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc "$@" \
 		"hold:$n" > /run/client 2>&1 &
 	client=$!
