@@ -580,9 +580,12 @@ void smc_tx_count_window_locked(struct smc_conn *conn)
 	if (tx->sent_blocked && !tx->blocked_at) {
 		tx->blocked_at = ktime_get_ns();
 		smc_stats_count(conn->stats, SMC_STAT_TX_WINDOW_CLOSED, 1);
+		smc_tcpinfo_count_closed(conn, 0);
 	} else if (!tx->sent_blocked && tx->blocked_at) {
-		smc_stats_count(conn->stats, SMC_STAT_WINDOW_USECS,
-				div_u64(ktime_get_ns() - tx->blocked_at, NSEC_PER_USEC));
+		u64 nsec = ktime_get_ns() - tx->blocked_at;
+
+		smc_stats_count(conn->stats, SMC_STAT_WINDOW_USECS, div_u64(nsec, NSEC_PER_USEC));
+		smc_tcpinfo_count_closed(conn, max_t(u64, nsec, 1));
 		tx->blocked_at = 0;
 	}
 }

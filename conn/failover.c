@@ -72,7 +72,8 @@ static void conn_change_link(struct smc_conn *conn, struct smc_link *link)
 	smc_link_del_conn(old);
 }
 
-static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
+/* @reason: why the present link is left; SMC_LINK_OK: an orderly move */
+static void conn_use_link(struct smc_conn *conn, struct smc_link *link, enum smc_link_reason reason)
 {
 	trace_smc_conn_move(conn->token, conn->link->uid, link->uid);
 	if (smc_peer_can(&conn->lgr->peer, SMC_CAP_MOVE_HISTORY))
@@ -84,6 +85,7 @@ static void conn_use_link(struct smc_conn *conn, struct smc_link *link)
 	/* B is announced again over the new link */
 	conn->tx.sent_blocked = false;
 	smc_tx_count_window_locked(conn);
+	smc_tcpinfo_count_move(conn, reason);
 }
 
 /* Prepare to send again what may have been lost with the previous link. */
@@ -154,7 +156,7 @@ int smc_conn_switch_link_locked(struct smc_conn *conn)
 	if (!link)
 		return -ENETDOWN;
 	smc_conn_move_step_locked(conn, SMC_MOVE_EV_LOST);
-	conn_use_link(conn, link);
+	conn_use_link(conn, link, atomic_read(&conn->link->reason));
 	conn_rewind_tx(conn);
 	if (!leads)
 		return -ENOKEY;
@@ -177,7 +179,7 @@ static void conn_change_link_orderly(struct smc_conn *conn)
 			smc_link_put(link);
 		return;
 	}
-	conn_use_link(conn, link);
+	conn_use_link(conn, link, SMC_LINK_OK);
 	tx->move.orderly = true;
 	tx->move.resuming = false;
 	tx->move.validate = true;

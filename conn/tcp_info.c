@@ -133,6 +133,39 @@ void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_b
 		m->since = 0;
 }
 
+/**
+ * smc_tcpinfo_count_closed() - Count that the peer had no room
+ * @conn: connection
+ * @nsec: for how long; 0: its window has just closed
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_tcpinfo_count_closed(struct smc_conn *conn, u64 nsec)
+{
+	lockdep_assert_held(&conn->lock);
+	if (nsec)
+		conn->tcpinfo.closed_usecs += div_u64(nsec, NSEC_PER_USEC);
+	else
+		conn->tcpinfo.closed++;
+}
+
+/**
+ * smc_tcpinfo_count_move() - Count a change of the link of our direction
+ * @conn: connection
+ * @reason: why the last link failed; SMC_LINK_OK: an orderly move
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_tcpinfo_count_move(struct smc_conn *conn, enum smc_link_reason reason)
+{
+	struct smc_tcpinfo *m = &conn->tcpinfo;
+
+	lockdep_assert_held(&conn->lock);
+	m->moves++;
+	m->move_reason = reason;
+	m->moved_at = ktime_get_boottime_seconds();
+}
+
 static u32 tcpinfo_msecs_since(unsigned long then)
 {
 	return jiffies_to_msecs(jiffies - then);
@@ -141,6 +174,24 @@ static u32 tcpinfo_msecs_since(unsigned long then)
 static u32 tcpinfo_usecs(u64 ns)
 {
 	return clamp_t(u64, div_u64(ns, NSEC_PER_USEC), 1, U32_MAX);
+}
+
+/* The time for which the peer has had no room, up to now. */
+static u64 tcpinfo_closed_usecs(const struct smc_conn *conn)
+{
+	u64 usecs = conn->tcpinfo.closed_usecs;
+
+	if (conn->tx.blocked_at)
+		usecs += div_u64(ktime_get_ns() - conn->tx.blocked_at, NSEC_PER_USEC);
+	return usecs;
+}
+
+/* Bytes that were written more than once; only a failover repeats any. */
+static u64 tcpinfo_again(const struct smc_conn *conn)
+{
+	u64 written = conn->tcpinfo.written, once = conn->tx.ring.sent_max;
+
+	return written > once ? written - once : 0;
 }
 
 /* Sizes: the MTU of the link stands for the segment size. */
@@ -191,8 +242,8 @@ void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info)
 	info->tcpi_bytes_acked = conn->tx.ring.completed;
 	info->tcpi_bytes_received = conn->rx.ring.produced;
 	info->tcpi_bytes_sent = m->written;
-	if (m->written > conn->tx.ring.sent_max)
-		info->tcpi_bytes_retrans = m->written - conn->tx.ring.sent_max;
+	info->tcpi_bytes_retrans = tcpinfo_again(conn);
+	info->tcpi_rwnd_limited = tcpinfo_closed_usecs(conn);
 	info->tcpi_segs_out = m->out;
 	info->tcpi_segs_in = m->in;
 	info->tcpi_data_segs_out = m->data_out;
@@ -200,4 +251,46 @@ void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info)
 	info->tcpi_delivered = m->delivered;
 	info->tcpi_delivery_rate = m->rate;
 	info->tcpi_delivery_rate_app_limited = !info->tcpi_notsent_bytes;
+}
+
+/**
+ * smc_tcpinfo_get_stats() - Read the statistics of a connection
+ * @conn: connection
+ * @stats: result
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_tcpinfo_get_stats(const struct smc_conn *conn, struct smc_conn_stats *stats)
+{
+	const struct smc_tcpinfo *m = &conn->tcpinfo;
+	const struct smc_ring_tx *tx = &conn->tx.ring;
+
+	lockdep_assert_held(&conn->lock);
+	*stats = (struct smc_conn_stats){
+		.tx_bytes = tx->prepared,
+		.rx_bytes = conn->rx.ring.produced,
+		.tx_again = tcpinfo_again(conn),
+		.rate = m->rate,
+		.closed_usecs = tcpinfo_closed_usecs(conn),
+		.tx_queue = tx->prepared - tx->completed,
+		.rx_queue = smc_ring_rx_readable(&conn->rx.ring),
+		.tx_msgs = m->out,
+		.rx_msgs = m->in,
+		.tx_data_msgs = m->data_out,
+		.rx_data_msgs = m->data_in,
+		.closed = m->closed,
+		.moves = m->moves,
+		.last_sent = tcpinfo_msecs_since(m->sent_at),
+		.last_received = tcpinfo_msecs_since(m->received_at),
+	};
+	if (m->rtt) {
+		stats->rtt = tcpinfo_usecs(m->rtt);
+		stats->rttvar = tcpinfo_usecs(m->rttvar);
+		stats->rtt_min = tcpinfo_usecs(m->rtt_min);
+	}
+	if (m->moves) {
+		stats->move_reason = m->move_reason ? smc_link_reason_str(m->move_reason) :
+						      "orderly move";
+		stats->move_age = (u32)ktime_get_boottime_seconds() - m->moved_at;
+	}
 }

@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/smc_diag.h>
+#include <uapi/linux/smc_own.h>
 #include <linux/sock_diag.h>
 #include <net/inet_sock.h>
 #include <net/netlink.h>
@@ -124,6 +125,53 @@ static int diag_put_lgrinfo(struct sk_buff *skb, const struct smc_sock_link *lin
 	return nla_put(skb, SMC_DIAG_LGRINFO, sizeof(l), &l);
 }
 
+static int diag_put_times(struct sk_buff *skb, const struct smc_conn_stats *s)
+{
+	if (s->rtt && (nla_put_u32(skb, SMC_DIAG_STAT_RTT, s->rtt) ||
+		       nla_put_u32(skb, SMC_DIAG_STAT_RTT_VAR, s->rttvar) ||
+		       nla_put_u32(skb, SMC_DIAG_STAT_RTT_MIN, s->rtt_min)))
+		return -EMSGSIZE;
+	if (nla_put_u64_64bit(skb, SMC_DIAG_STAT_RATE, s->rate, SMC_DIAG_STAT_PAD) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_CLOSED, s->closed) ||
+	    nla_put_u64_64bit(skb, SMC_DIAG_STAT_CLOSED_USECS, s->closed_usecs,
+			      SMC_DIAG_STAT_PAD) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_LAST_SENT, s->last_sent) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_LAST_RECEIVED, s->last_received))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int diag_put_moves(struct sk_buff *skb, const struct smc_conn_stats *s)
+{
+	if (nla_put_u32(skb, SMC_DIAG_STAT_MOVES, s->moves))
+		return -EMSGSIZE;
+	if (s->move_reason &&
+	    (nla_put_string(skb, SMC_DIAG_STAT_MOVE_REASON, s->move_reason) ||
+	     nla_put_u64_64bit(skb, SMC_DIAG_STAT_MOVE_AGE, s->move_age, SMC_DIAG_STAT_PAD)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int diag_put_stats(struct sk_buff *skb, const struct smc_conn_stats *s)
+{
+	struct nlattr *nest = nla_nest_start(skb, SMC_DIAG_OWN_STATS);
+
+	if (!nest ||
+	    nla_put_u64_64bit(skb, SMC_DIAG_STAT_TX_BYTES, s->tx_bytes, SMC_DIAG_STAT_PAD) ||
+	    nla_put_u64_64bit(skb, SMC_DIAG_STAT_RX_BYTES, s->rx_bytes, SMC_DIAG_STAT_PAD) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_TX_QUEUE, s->tx_queue) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_RX_QUEUE, s->rx_queue) ||
+	    nla_put_u64_64bit(skb, SMC_DIAG_STAT_TX_AGAIN, s->tx_again, SMC_DIAG_STAT_PAD) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_TX_MSGS, s->tx_msgs) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_RX_MSGS, s->rx_msgs) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_TX_DATA_MSGS, s->tx_data_msgs) ||
+	    nla_put_u32(skb, SMC_DIAG_STAT_RX_DATA_MSGS, s->rx_data_msgs) ||
+	    diag_put_times(skb, s) || diag_put_moves(skb, s))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
 static int diag_put_attrs(const struct diag_dump *d, const struct smc_sock_info *info)
 {
 	struct smc_diag_fallback fback = {
@@ -139,6 +187,8 @@ static int diag_put_attrs(const struct diag_dump *d, const struct smc_sock_info 
 		rc = diag_put_conninfo(d->skb, info);
 	if (!rc && info->link.valid && diag_attr_requested(d, SMC_DIAG_LGRINFO))
 		rc = diag_put_lgrinfo(d->skb, &info->link);
+	if (!rc && info->token && d->req->diag_ext & SMC_DIAG_OWN_EXT)
+		rc = diag_put_stats(d->skb, &info->stats);
 	return rc;
 }
 

@@ -311,6 +311,7 @@ static void sock_info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 	info->tx_flags = conn->tx.state;
 	info->tx_blocked = conn->tx.sent_blocked;
 	info->rx_blocked = conn->rx.ring.peer_blocked;
+	smc_tcpinfo_get_stats(conn, &info->stats);
 	info->link.role = conn->role;
 	link = conn->link;
 	if (link) {

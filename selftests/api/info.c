@@ -146,6 +146,9 @@ static void info_full(struct api_env *e)
 	T_EQ(i.tcpi_bytes_sent - i.tcpi_bytes_retrans - a.tcpi_bytes_sent + i.tcpi_notsent_bytes,
 	     sent);
 	T_TRUE(i.tcpi_snd_wnd < i.tcpi_notsent_bytes);
+	/* several jiffies, in which TCP counts */
+	tl_sleep_ms(50);
+	T_TRUE(info_read(fd).tcpi_rwnd_limited > i.tcpi_rwnd_limited);
 	T_EQ(r_recv(e, rfd, SEED, 0, sent), sent);
 	i = info_settled(fd);
 	T_EQ(i.tcpi_notsent_bytes, 0);
@@ -224,6 +227,70 @@ static void info_lengths(struct api_env *e)
 	T_ERR(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &i, BAD_PTR), EFAULT);
 }
 
+static struct tl_diag_stats stats_read(struct api_env *e, int fd)
+{
+	struct tl_diag d;
+
+	T_EQ(tl_diag_get(fd, e->proto, &d), 0);
+	T_TRUE(d.has_stats);
+	return d.stats;
+}
+
+/* sock_diag has what TCP_INFO has, and what TCP does not know. */
+static void info_stats(struct api_env *e)
+{
+	struct tl_diag_stats s, later;
+	struct tl_diag d;
+	int fd, rfd;
+	u64 sent;
+
+	api_pair(e, &fd, &rfd);
+	if (!e->proto->smc)
+		return;
+	T_EQ(tl_diag_get(fd, e->proto, &d), 0);
+	T_EQ(d.has_stats, d.mode == TL_MODE_SMCR);
+	if (!d.has_stats)
+		return;
+	T_EQ(d.stats.tx_bytes + d.stats.rx_bytes + d.stats.tx_queue + d.stats.rx_queue, 0);
+	for (int n = 0; n < PIECES; n++) {
+		api_send(fd, SEED, n * PIECE, PIECE);
+		T_EQ(r_recv(e, rfd, SEED, n * PIECE, PIECE), PIECE);
+	}
+	info_settled(fd);
+	s = stats_read(e, fd);
+	T_EQ(s.tx_bytes, PIECES * PIECE);
+	T_EQ(s.tx_queue, 0);
+	T_EQ(s.rx_bytes + s.rx_data_msgs, 0);
+	T_EQ(s.tx_again + s.moves, 0);
+	T_TRUE(s.tx_data_msgs >= PIECES);
+	T_TRUE(s.rtt_min && s.rtt_min <= s.rtt && s.rate);
+	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
+	T_EQ(api_poll(fd, POLLIN, API_PATIENCE_MS), POLLIN);
+	s = stats_read(e, fd);
+	T_EQ(s.rx_bytes, 100);
+	T_EQ(s.rx_queue, 100);
+	T_EQ(s.rx_data_msgs, 1);
+	api_recv(fd, SEED, 0, 40);
+	T_EQ(stats_read(e, fd).rx_queue, 60);
+
+	T_EQ(s.closed + s.closed_usecs, 0);
+	sent = api_fill(fd, SEED, PIECES * PIECE);
+	s = stats_read(e, fd);
+	T_EQ(s.tx_bytes, PIECES * PIECE + sent);
+	T_TRUE(s.tx_queue && s.tx_queue <= sent);
+	T_EQ(s.closed, 1);
+	tl_sleep_ms(20);
+	later = stats_read(e, fd);
+	T_TRUE(later.closed_usecs >= s.closed_usecs + 20000);
+	T_EQ(r_recv(e, rfd, SEED, PIECES * PIECE, sent), sent);
+	info_settled(fd);
+	window_wait_open(fd);
+	s = stats_read(e, fd);
+	T_EQ(s.tx_queue, 0);
+	tl_sleep_ms(20);
+	T_EQ(stats_read(e, fd).closed_usecs, s.closed_usecs);
+}
+
 static const struct api_case cases[] = {
 	{ "info_fresh",		info_fresh,	API_F_ROLES },
 	{ "info_bytes",		info_bytes,	API_F_ROLES },
@@ -231,6 +298,7 @@ static const struct api_case cases[] = {
 	{ "info_times",		info_times,	API_F_ROLES },
 	{ "info_states",	info_states,	0 },
 	{ "info_lengths",	info_lengths,	0 },
+	{ "info_stats",		info_stats,	API_F_ROLES },
 };
 
 const struct api_group api_info_group = { cases, TL_ARRAY_SIZE(cases) };

@@ -25,6 +25,7 @@
 #define OWN_GET_COUNTERS	135
 #define COUNTER_NAME		1
 #define COUNTER_VALUE		2
+#define OWN_DIAG_STATS		128
 #define RULE_NUM		1
 #define RULE_HITS		11
 

@@ -246,11 +246,37 @@ static const struct rule top_pnet[] = {
 	END
 };
 
+static const struct rule own_stats[] = {
+	{ 2, U64, MUST, 0, "tx_bytes", NULL },
+	{ 3, U64, MUST, 0, "rx_bytes", NULL },
+	{ 4, U32, MUST, 0, "tx_queue", NULL },
+	{ 5, U32, MUST, 0, "rx_queue", NULL },
+	{ 6, U64, MUST, 0, "tx_again", NULL },
+	{ 7, U32, MUST, 0, "tx_msgs", NULL },
+	{ 8, U32, MUST, 0, "rx_msgs", NULL },
+	{ 9, U32, MUST, 0, "tx_data_msgs", NULL },
+	{ 10, U32, MUST, 0, "rx_data_msgs", NULL },
+	/* before the first acknowledgment nobody knows the round trip */
+	{ 11, U32, MAY, 0, "rtt", NULL },
+	{ 12, U32, MAY, 0, "rtt_var", NULL },
+	{ 13, U32, MAY, 0, "rtt_min", NULL },
+	{ 14, U64, MUST, 0, "rate", NULL },
+	{ 15, U32, MUST, 0, "closed", NULL },
+	{ 16, U64, MUST, 0, "closed_usecs", NULL },
+	{ 17, U32, MUST, 0, "moves", NULL },
+	{ 18, TEXT, MAY, 64, "move_reason", NULL },
+	{ 19, U64, MAY, 0, "move_age", NULL },
+	{ 20, U32, MUST, 0, "last_sent", NULL },
+	{ 21, U32, MUST, 0, "last_received", NULL },
+	END
+};
+
 static const struct rule top_diag[] = {
 	{ SMC_DIAG_CONNINFO, DATA, MAY, sizeof(struct smc_diag_conninfo), "conninfo", NULL },
 	{ SMC_DIAG_LGRINFO, DATA, MAY, sizeof(struct smc_diag_lgrinfo), "lgrinfo", NULL },
 	{ SMC_DIAG_SHUTDOWN, U8, MUST, 0, "shutdown", NULL },
 	{ SMC_DIAG_FALLBACK, DATA, MUST, sizeof(struct smc_diag_fallback), "fallback", NULL },
+	{ OWN_DIAG_STATS, NEST, MAY, 0, "stats", own_stats },
 	END
 };
 

@@ -224,6 +224,7 @@ static void growth_lose_link(struct kunit *test, struct growth_env *e)
 /* The link is lost after the change: all bytes are written again, from the bigger ring. */
 static void growth_failover(struct kunit *test)
 {
+	struct smc_conn_stats stats;
 	struct growth_env e;
 
 	growth_begin(test, &e);
@@ -232,6 +233,12 @@ static void growth_failover(struct kunit *test)
 	growth_expect_bytes(test, &e);
 	growth_lose_link(test, &e);
 	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.completed, START);
+	spin_lock_bh(&e.conn->lock);
+	smc_tcpinfo_get_stats(e.conn, &stats);
+	spin_unlock_bh(&e.conn->lock);
+	KUNIT_EXPECT_EQ(test, stats.moves, 1);
+	KUNIT_EXPECT_STREQ(test, stats.move_reason, smc_link_reason_str(SMC_LINK_ADMIN));
+	KUNIT_EXPECT_EQ(test, stats.tx_queue, stats.tx_bytes - START);
 	growth_expect_bytes(test, &e);
 	growth_expect_write(test, &e, e.first, START);
 	KUNIT_EXPECT_TRUE(test, growth_small_is_used(&e));

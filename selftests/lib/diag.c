@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/smc_diag.h>
+#include <uapi/linux/smc_own.h>
 
 #include "testlib.h"
 
@@ -50,11 +51,49 @@ static int diag_request(int nl)
 		.req = {
 			.diag_family = AF_SMC,
 			.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1) | 1 << (SMC_DIAG_FALLBACK - 1) |
-				    1 << (SMC_DIAG_CONNINFO - 1),
+				    1 << (SMC_DIAG_CONNINFO - 1) | SMC_DIAG_OWN_EXT,
 		},
 	};
 
 	return send(nl, &msg, sizeof(msg), 0) == sizeof(msg) ? 0 : -errno;
+}
+
+static void diag_stats(struct rtattr *rta, int left, struct tl_diag_stats *s)
+{
+	const struct {
+		int type;
+		u64 *to;
+	} members[] = {
+		{ SMC_DIAG_STAT_TX_BYTES, &s->tx_bytes },
+		{ SMC_DIAG_STAT_RX_BYTES, &s->rx_bytes },
+		{ SMC_DIAG_STAT_TX_QUEUE, &s->tx_queue },
+		{ SMC_DIAG_STAT_RX_QUEUE, &s->rx_queue },
+		{ SMC_DIAG_STAT_TX_AGAIN, &s->tx_again },
+		{ SMC_DIAG_STAT_TX_DATA_MSGS, &s->tx_data_msgs },
+		{ SMC_DIAG_STAT_RX_DATA_MSGS, &s->rx_data_msgs },
+		{ SMC_DIAG_STAT_RTT, &s->rtt },
+		{ SMC_DIAG_STAT_RTT_MIN, &s->rtt_min },
+		{ SMC_DIAG_STAT_RATE, &s->rate },
+		{ SMC_DIAG_STAT_CLOSED, &s->closed },
+		{ SMC_DIAG_STAT_CLOSED_USECS, &s->closed_usecs },
+		{ SMC_DIAG_STAT_MOVES, &s->moves },
+	};
+
+	for (; RTA_OK(rta, left); rta = RTA_NEXT(rta, left)) {
+		for (size_t i = 0; i < TL_ARRAY_SIZE(members); i++) {
+			size_t len = RTA_PAYLOAD(rta);
+			u32 narrow;
+
+			if (members[i].type != rta->rta_type)
+				continue;
+			if (len == sizeof(narrow)) {
+				memcpy(&narrow, RTA_DATA(rta), len);
+				*members[i].to = narrow;
+			} else if (len == sizeof(*members[i].to)) {
+				memcpy(members[i].to, RTA_DATA(rta), len);
+			}
+		}
+	}
 }
 
 static void diag_attrs(const struct nlmsghdr *nlh, struct tl_diag *out)
@@ -87,6 +126,9 @@ static void diag_attrs(const struct nlmsghdr *nlh, struct tl_diag *out)
 
 			out->tx_cons.wrap = c->tx_cons.wrap;
 			out->tx_cons.off = c->tx_cons.count;
+		} else if ((rta->rta_type & NLA_TYPE_MASK) == SMC_DIAG_OWN_STATS) {
+			diag_stats(RTA_DATA(rta), RTA_PAYLOAD(rta), &out->stats);
+			out->has_stats = true;
 		}
 	}
 }

@@ -64,6 +64,38 @@ enum tl_mode {
 };
 
 /**
+ * struct tl_diag_stats - sock_diag's statistics of a connection over RDMA
+ * @tx_bytes: bytes written by the program
+ * @rx_bytes: bytes received
+ * @tx_queue: bytes not acknowledged yet
+ * @rx_queue: bytes not read yet
+ * @tx_again: bytes repeated
+ * @tx_data_msgs: messages behind bytes, sent
+ * @rx_data_msgs: the same, received
+ * @rtt: microseconds, smoothed; 0: none reported
+ * @rtt_min: smallest
+ * @rate: bytes per second
+ * @closed: times the peer had no room
+ * @closed_usecs: how long
+ * @moves: changes of the link
+ */
+struct tl_diag_stats {
+	u64 tx_bytes;
+	u64 rx_bytes;
+	u64 tx_queue;
+	u64 rx_queue;
+	u64 tx_again;
+	u64 tx_data_msgs;
+	u64 rx_data_msgs;
+	u64 rtt;
+	u64 rtt_min;
+	u64 rate;
+	u64 closed;
+	u64 closed_usecs;
+	u64 moves;
+};
+
+/**
  * struct tl_diag - sock_diag's report about one connection
  * @mode: transport of its bytes
  * @reason: why this side fell back (0: no fallback)
@@ -71,6 +103,8 @@ enum tl_mode {
  * @role: 0 client, 1 server of the link group; -1 not reported
  * @ibname: RDMA device, empty when not reported
  * @tx_cons: consumer cursor that this side has sent to the peer: wraps and offset
+ * @has_stats: @stats were reported
+ * @stats: statistics
  */
 struct tl_diag {
 	enum tl_mode mode;
@@ -82,6 +116,8 @@ struct tl_diag {
 		u16 wrap;
 		u32 off;
 	} tx_cons;
+	bool has_stats;
+	struct tl_diag_stats stats;
 };
 
 const struct tl_proto *tl_proto_find(const char *name);

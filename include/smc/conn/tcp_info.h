@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counters and times of a connection for TCP_INFO, see conn/tcp_info.c. */
+/* Counters and times of a connection, for TCP_INFO and sock_diag, see conn/tcp_info.c. */
 #ifndef _SMC_CONN_TCP_INFO_H
 #define _SMC_CONN_TCP_INFO_H
 
 #include <linux/types.h>
+#include <smc/lgr/link.h>
 
 struct smc_conn;
 struct tcp_info;
@@ -26,6 +27,11 @@ struct tcp_info;
  * @since: start of the measurement of @rate in ns; 0: none runs, nothing is in flight
  * @from: stream position acknowledged at @since
  * @rate: bytes per second acknowledged in the last measurement
+ * @closed_usecs: time for which the peer had no room, without the present time if it has none
+ * @closed: how often the peer had no room
+ * @moves: changes of the link of our direction
+ * @move_reason: why the last link was left; SMC_LINK_OK: an orderly move
+ * @moved_at: seconds since boot of the last change
  */
 struct smc_tcpinfo {
 	u64 written;
@@ -44,12 +50,66 @@ struct smc_tcpinfo {
 	u64 since;
 	u64 from;
 	u64 rate;
+	u64 closed_usecs;
+	u32 closed;
+	u32 moves;
+	enum smc_link_reason move_reason;
+	u32 moved_at;
+};
+
+/**
+ * struct smc_conn_stats - statistics of a connection at one moment, for sock_diag
+ * @tx_bytes: bytes that the program has written
+ * @rx_bytes: bytes received
+ * @tx_again: bytes of WRITEs that repeated others after a failover
+ * @rate: bytes per second acknowledged, when last measured
+ * @closed_usecs: time for which the peer had no room
+ * @move_age: seconds since the last change of the link
+ * @tx_queue: bytes written that the peer's RNIC has not acknowledged
+ * @rx_queue: bytes received that the program has not read
+ * @tx_msgs: messages and immediate values posted
+ * @rx_msgs: messages and immediate values received
+ * @tx_data_msgs: of @tx_msgs, behind WRITEs
+ * @rx_data_msgs: of @rx_msgs, that announced bytes
+ * @rtt: microseconds from a post to its acknowledgment, smoothed; 0: not known
+ * @rttvar: mean deviation of @rtt
+ * @rtt_min: smallest sample
+ * @closed: how often the peer had no room
+ * @moves: changes of the link
+ * @move_reason: static text, why the last link was left; NULL: there was no move
+ * @last_sent: milliseconds since bytes were posted
+ * @last_received: milliseconds since bytes arrived
+ */
+struct smc_conn_stats {
+	u64 tx_bytes;
+	u64 rx_bytes;
+	u64 tx_again;
+	u64 rate;
+	u64 closed_usecs;
+	u64 move_age;
+	u32 tx_queue;
+	u32 rx_queue;
+	u32 tx_msgs;
+	u32 rx_msgs;
+	u32 tx_data_msgs;
+	u32 rx_data_msgs;
+	u32 rtt;
+	u32 rttvar;
+	u32 rtt_min;
+	u32 closed;
+	u32 moves;
+	const char *move_reason;
+	u32 last_sent;
+	u32 last_received;
 };
 
 void smc_tcpinfo_init(struct smc_conn *conn);
 void smc_tcpinfo_count_sent(struct smc_conn *conn, u32 bytes);
 void smc_tcpinfo_count_received(struct smc_conn *conn, bool bytes);
 void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_before);
+void smc_tcpinfo_count_closed(struct smc_conn *conn, u64 nsec);
+void smc_tcpinfo_count_move(struct smc_conn *conn, enum smc_link_reason reason);
+void smc_tcpinfo_get_stats(const struct smc_conn *conn, struct smc_conn_stats *stats);
 void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info);
 
 #endif

@@ -281,6 +281,7 @@ struct smc_sock_link {
  * @tx_blocked: our last CDC message had the writer blocked flag
  * @rx_blocked: the peer's last CDC message had it
  * @link: link in use
+ * @stats: statistics of the connection
  */
 struct smc_sock_info {
 	const struct sock *sk;
@@ -306,6 +307,7 @@ struct smc_sock_info {
 	bool tx_blocked;
 	bool rx_blocked;
 	struct smc_sock_link link;
+	struct smc_conn_stats stats;
 };
 
 int smc_sock_init(void);

@@ -79,6 +79,38 @@
 #define SMC_NETLINK_COUNTER_PAD			3
 #define SMC_NETLINK_COUNTER_MAX			3
 
+/* ---- sock_diag ---- */
+
+/*
+ * A bit of smc_diag_req.diag_ext. It asks for the statistics of each connection over RDMA, which
+ * come in one attribute. Bytes count from the start of the connection, times are microseconds if
+ * they do not say otherwise.
+ */
+#define SMC_DIAG_OWN_EXT		0x80
+#define SMC_DIAG_OWN_STATS		128	/* nest */
+#define SMC_DIAG_STAT_PAD		1
+#define SMC_DIAG_STAT_TX_BYTES		2	/* u64, written by the program */
+#define SMC_DIAG_STAT_RX_BYTES		3	/* u64, received from the peer */
+#define SMC_DIAG_STAT_TX_QUEUE		4	/* u32, bytes not acknowledged yet */
+#define SMC_DIAG_STAT_RX_QUEUE		5	/* u32, bytes that the program has not read */
+#define SMC_DIAG_STAT_TX_AGAIN		6	/* u64, bytes repeated after a failover */
+#define SMC_DIAG_STAT_TX_MSGS		7	/* u32, CDC messages and immediate values */
+#define SMC_DIAG_STAT_RX_MSGS		8	/* u32 */
+#define SMC_DIAG_STAT_TX_DATA_MSGS	9	/* u32, of these behind data */
+#define SMC_DIAG_STAT_RX_DATA_MSGS	10	/* u32 */
+#define SMC_DIAG_STAT_RTT		11	/* u32, smoothed; absent: not known yet */
+#define SMC_DIAG_STAT_RTT_VAR		12	/* u32, mean deviation; likewise */
+#define SMC_DIAG_STAT_RTT_MIN		13	/* u32, likewise */
+#define SMC_DIAG_STAT_RATE		14	/* u64, bytes per second, last measured */
+#define SMC_DIAG_STAT_CLOSED		15	/* u32, times the peer had no room */
+#define SMC_DIAG_STAT_CLOSED_USECS	16	/* u64, and how long, to this moment */
+#define SMC_DIAG_STAT_MOVES		17	/* u32, changes of the link */
+#define SMC_DIAG_STAT_MOVE_REASON	18	/* string, of the last one; absent: none */
+#define SMC_DIAG_STAT_MOVE_AGE		19	/* u64, seconds since the last one */
+#define SMC_DIAG_STAT_LAST_SENT		20	/* u32, ms since data was sent */
+#define SMC_DIAG_STAT_LAST_RECEIVED	21	/* u32, ms since data was received */
+#define SMC_DIAG_STAT_MAX		21
+
 /* ---- commands for groups and links ---- */
 
 /* Commands, numbered beyond those of any in-tree family, and their attributes. */
