@@ -280,6 +280,31 @@ void ctl_text_print(const char *text, int at, int hang)
 	putchar('\n');
 }
 
+/**
+ * ctl_number_format() - format a number in at most four characters: 999, 1.2k, 56M
+ * @val: number, not negative
+ * @buf: buffer
+ * @size: its size
+ *
+ * Return: @buf.
+ */
+const char *ctl_number_format(double val, char *buf, size_t size)
+{
+	static const char units[] = " kMGTP";
+	bool fraction = val != (double)(__u64)val;
+	size_t unit = 0;
+
+	while (val >= 999.5 && unit + 2 < sizeof(units)) {
+		val /= 1000;
+		unit++;
+	}
+	if (!unit)
+		snprintf(buf, size, fraction && val < 9.95 ? "%.1f" : "%.0f", val);
+	else
+		snprintf(buf, size, val < 9.95 ? "%.1f%c" : "%.0f%c", val, units[unit]);
+	return buf;
+}
+
 static void row_print(struct json_object *row, const struct ctl_column *cols, size_t num,
 		      const int *width, int indent)
 {

@@ -31,7 +31,7 @@ static const struct object {
 	int (*show)(const struct ctl_opts *opts);
 } objects[] = {
 	{ "info", "ej", "[show]", "version and features of the module", NULL, NULL, cmd_info },
-	{ "sock", "aejlpv", "[show | kill] [inode N] [local PREFIX] [peer PREFIX] [port PORT]\n"
+	{ "sock", "aejlpsv", "[show | kill] [inode N] [local PREFIX] [peer PREFIX] [port PORT]\n"
 	  "[local-port PORT] [peer-port PORT]", "sockets, with fallback reasons",
 	  "show kill inode local peer port local-port peer-port", cmd_sock, NULL },
 	{ "linkgroup", "ejv", "[show | del GROUP [now]]", "link groups", "show del",
@@ -40,8 +40,8 @@ static const struct object {
 	  "show add del", cmd_link, NULL },
 	{ "device", "ejv", "[show]", "ports of RoCE devices", NULL, NULL, cmd_device },
 	{ "stats", "ej", "[show]", "statistics, with fallback reasons", NULL, NULL, cmd_stats },
-	{ "watch", "j", "[SECONDS [COUNT]]", "rates, one line every SECONDS", NULL, cmd_watch,
-	  NULL },
+	{ "watch", "j", "[by connection|peer|link] [SECONDS [COUNT]]",
+	  "rates, one line every SECONDS", NULL, cmd_watch, NULL },
 	{ "monitor", "j", "[COUNT]", "events of groups, links and fallbacks", NULL, cmd_monitor,
 	  NULL },
 	{ "prometheus", "on", "[show]", "statistics for node_exporter's textfile collector", NULL,
@@ -83,6 +83,7 @@ static const struct argp_option options[] = {
 	{ "all", 'a', NULL, 0, "sock: also listening and new sockets", 1 },
 	{ "listening", 'l', NULL, 0, "sock: only listening sockets", 1 },
 	{ "processes", 'p', NULL, 0, "sock: also processes that have the socket", 1 },
+	{ "stats", 's', NULL, 0, "sock: statistics of connections over RDMA", 1 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
 	{ 0 },
 };
@@ -155,6 +156,9 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'p':
 		line->opts.processes = true;
+		break;
+	case 's':
+		line->opts.stats = true;
 		break;
 	case 'v':
 		line->opts.verbose = true;

@@ -62,6 +62,7 @@ struct ctl_prefix {
  * @all: sock: also sockets without a connection
  * @listening: sock: only sockets that listen
  * @processes: sock: also the processes that have a socket
+ * @stats: sock: also the statistics of connections over RDMA
  * @verbose: also what the table of the object leaves out
  * @port: sock: local or peer port, -1: any
  * @local_port: sock: local port, -1: any
@@ -78,6 +79,7 @@ struct ctl_opts {
 	bool all;
 	bool listening;
 	bool processes;
+	bool stats;
 	bool verbose;
 	int port;
 	int local_port;
@@ -117,6 +119,7 @@ void ctl_table_print_indented(struct json_object *array, const struct ctl_column
 void ctl_fields_print(struct json_object *obj, int indent);
 void ctl_list_print_fields(struct json_object *array);
 void ctl_text_print(const char *text, int at, int hang);
+const char *ctl_number_format(double val, char *buf, size_t size);
 
 /* reason.c */
 const char *ctl_reason_sentence(__u32 code);
@@ -226,6 +229,25 @@ int ctl_pnet_read(struct json_object *entries);
 int ctl_policy_read(struct json_object *rules, bool *known);
 int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks);
 struct json_object *ctl_stats_read(void);
+
+/* sock_stats.c */
+void ctl_sock_add_stats(struct json_object *sock, const struct nlattr *nest);
+void ctl_sock_stats_print(struct json_object *socks);
+
+/* watch_by.c */
+
+/* What smcctl watch shows a line for */
+enum ctl_watch_by {
+	CTL_WATCH_ALL = 0,
+	CTL_WATCH_BY_CONNECTION,
+	CTL_WATCH_BY_PEER,
+	CTL_WATCH_BY_LINK,
+};
+
+bool ctl_watch_by_parse(const char *word, enum ctl_watch_by *by);
+int ctl_watch_by_read(struct json_object *conns);
+void ctl_watch_by_print(struct json_object *from, struct json_object *to, double seconds,
+			enum ctl_watch_by by, bool json);
 
 /* netns.c */
 

@@ -255,7 +255,7 @@ static void sock_keep_id(struct json_object *obj, const struct inet_diag_sockid 
 static int sock_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[SMC_DIAG_MAX + 1] = { NULL };
-	const struct nlattr *attr;
+	const struct nlattr *attr, *stats = NULL;
 	struct sock_dump *dump = data;
 	struct json_object *obj;
 	struct smc_diag_msg msg;
@@ -272,6 +272,8 @@ static int sock_cb(const struct nlmsghdr *nlh, void *data)
 	mnl_attr_for_each(attr, nlh, sizeof(msg)) {
 		if (mnl_attr_get_type(attr) <= SMC_DIAG_MAX)
 			tb[mnl_attr_get_type(attr)] = attr;
+		else if (mnl_attr_get_type(attr) == SMC_DIAG_OWN_STATS)
+			stats = attr;
 	}
 	obj = json_object_new_object();
 	json_object_array_add(dump->socks, obj);
@@ -283,6 +285,7 @@ static int sock_cb(const struct nlmsghdr *nlh, void *data)
 		sock_add_fallback(obj, tb[SMC_DIAG_FALLBACK], detail, sizeof(detail));
 	sock_add_link(obj, tb[SMC_DIAG_LGRINFO], detail, sizeof(detail));
 	sock_add_conn(obj, tb[SMC_DIAG_CONNINFO]);
+	ctl_sock_add_stats(obj, stats);
 	ctl_json_add_str(obj, "detail", detail);
 	return MNL_CB_OK;
 }
@@ -331,6 +334,8 @@ static void socks_print(const struct ctl_opts *opts, struct json_object *socks)
 		ctl_json_print(socks);
 	else if (opts->verbose)
 		socks_print_verbose(socks);
+	else if (opts->stats)
+		ctl_sock_stats_print(socks);
 	else if (opts->processes)
 		ctl_table_print(socks, process_cols, ARRAY_SIZE(process_cols));
 	else
@@ -349,7 +354,8 @@ int ctl_sock_read(const struct ctl_opts *opts, struct json_object *socks)
 	struct smc_diag_req req = {
 		.diag_family = FAMILY_SMC,
 		.diag_ext = EXT(SMC_DIAG_CONNINFO) | EXT(SMC_DIAG_LGRINFO) |
-			    EXT(SMC_DIAG_SHUTDOWN) | EXT(SMC_DIAG_FALLBACK),
+			    EXT(SMC_DIAG_SHUTDOWN) | EXT(SMC_DIAG_FALLBACK) |
+			    (opts->stats ? SMC_DIAG_OWN_EXT : 0),
 	};
 	struct sock_dump dump = { .opts = opts, .socks = socks };
 	int err = ctl_diag_run(&req, sizeof(req), sock_cb, &dump);

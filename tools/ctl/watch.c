@@ -57,16 +57,22 @@ static void sample_add_tech(struct sample *s, struct json_object *stats, const c
 	s->value[RX_REQUESTS] += ctl_json_u64(tech, "rx_requests");
 }
 
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static int sample_take(struct sample *s)
 {
 	struct json_object *groups = json_object_new_array(), *fallbacks = NULL, *stats;
-	struct timespec now;
 	int rc = CTL_FAILURE;
 	size_t i;
 
 	memset(s, 0, sizeof(*s));
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	s->when = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	s->when = seconds_now();
 	stats = ctl_stats_read();
 	if (stats)
 		rc = ctl_linkgroup_read(groups);
@@ -97,24 +103,6 @@ static double sample_get_rate(const struct sample *from, const struct sample *to
 	return seconds > 0 ? (double)(to->value[i] - base) / seconds : 0;
 }
 
-/* Format a number in at most four characters: 999, 1.2k, 56M. */
-static const char *number_format(double val, char *buf, size_t size)
-{
-	static const char units[] = " kMGTP";
-	size_t unit = 0;
-
-	while (val >= 999.5 && unit + 2 < sizeof(units)) {
-		val /= 1000;
-		unit++;
-	}
-	if (!unit)
-		snprintf(buf, size, val > 0 && val < 9.95 && rint(val) != val ? "%.1f" : "%.0f",
-			 val);
-	else
-		snprintf(buf, size, val < 9.95 ? "%.1f%c" : "%.0f%c", val, units[unit]);
-	return buf;
-}
-
 static void watch_print_heading(void)
 {
 	static const char * const titles[] = {
@@ -135,7 +123,7 @@ static void watch_print_line(const struct sample *from, const struct sample *to)
 
 	printf("%7llu %7llu", (unsigned long long)to->groups, (unsigned long long)to->conns);
 	for (i = 0; i < RATES; i++)
-		printf(" %7s", number_format(sample_get_rate(from, to, i), text, sizeof(text)));
+		printf(" %7s", ctl_number_format(sample_get_rate(from, to, i), text, sizeof(text)));
 	putchar('\n');
 }
 
@@ -175,6 +163,37 @@ static void watch_pause(double seconds)
 		;
 }
 
+/* Return false if nobody reads the output any more, or the disk is full. */
+static bool watch_flush(void)
+{
+	return !fflush(stdout) && !ferror(stdout);
+}
+
+static int watch_run_by(const struct ctl_opts *opts, enum ctl_watch_by by, double seconds,
+			unsigned long count)
+{
+	struct json_object *before = json_object_new_object(), *now;
+	double then = seconds_now(), end;
+	int rc = ctl_watch_by_read(before);
+	unsigned long n;
+
+	for (n = 0; rc == CTL_OK && (!count || n < count); n++) {
+		watch_pause(seconds);
+		now = json_object_new_object();
+		end = seconds_now();
+		rc = ctl_watch_by_read(now);
+		if (rc == CTL_OK)
+			ctl_watch_by_print(before, now, end - then, by, opts->json);
+		json_object_put(before);
+		before = now;
+		then = end;
+		if (!watch_flush())
+			break;
+	}
+	json_object_put(before);
+	return rc;
+}
+
 static bool watch_parse_args(int argc, char **argv, double *seconds, unsigned long *count)
 {
 	char *end;
@@ -197,7 +216,7 @@ static bool watch_parse_args(int argc, char **argv, double *seconds, unsigned lo
 }
 
 /**
- * cmd_watch() - smcctl watch [SECONDS [COUNT]]
+ * cmd_watch() - smcctl watch [by WHAT] [SECONDS [COUNT]]
  * @opts: command line
  * @argc: number of words
  * @argv: words behind the name of the object
@@ -208,13 +227,21 @@ int cmd_watch(const struct ctl_opts *opts, int argc, char **argv)
 {
 	struct sample before, now;
 	unsigned long count = 0, n;
+	enum ctl_watch_by by = CTL_WATCH_ALL;
 	double seconds = 1;
 	int rc;
 
+	if (argc >= 2 && !strcmp(argv[0], "by") && ctl_watch_by_parse(argv[1], &by)) {
+		argc -= 2;
+		argv += 2;
+	}
 	if (!watch_parse_args(argc, argv, &seconds, &count)) {
-		ctl_error("watch is followed by: SECONDS (0.1 to 86400) and COUNT, or nothing");
+		ctl_error("watch is followed by: %s",
+			  "by connection|peer|link, SECONDS (0.1 to 86400) and COUNT, or nothing");
 		return CTL_USAGE;
 	}
+	if (by != CTL_WATCH_ALL)
+		return watch_run_by(opts, by, seconds, count);
 	rc = sample_take(&before);
 	for (n = 0; rc == CTL_OK && (!count || n < count); n++) {
 		watch_pause(seconds);
@@ -227,8 +254,7 @@ int cmd_watch(const struct ctl_opts *opts, int argc, char **argv)
 			watch_print_heading();
 		if (!opts->json)
 			watch_print_line(&before, &now);
-		/* the reader has gone or the disk is full */
-		if (fflush(stdout) || ferror(stdout))
+		if (!watch_flush())
 			break;
 		before = now;
 	}

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <uapi/linux/smc_own.h>
 
 #define FIRST_INODE 4711
 #define COOKIE 0xc00c1e
@@ -52,6 +53,36 @@ static void reasons_put(struct nlmsghdr *nlh, __u32 own, __u32 peer)
 	mnl_attr_put(nlh, SMC_DIAG_FALLBACK, sizeof(fb), &fb);
 }
 
+static void stats_put(struct nlmsghdr *nlh)
+{
+	static __u64 grown;
+	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_DIAG_OWN_STATS);
+
+	if (fake_is("growing"))
+		grown += 5000;
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_TX_BYTES, 123456789 + 4 * grown);
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_RX_BYTES, 2000 + grown);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_TX_QUEUE, 300);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_RX_QUEUE, 0);
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_TX_AGAIN, 5);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_TX_MSGS, 60);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_RX_MSGS, 70);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_TX_DATA_MSGS, 8 + (__u32)grown / 100);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_RX_DATA_MSGS, 9);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_RTT, 15);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_RTT_VAR, 3);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_RTT_MIN, 11);
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_RATE, 98765432);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_CLOSED, 12);
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_CLOSED_USECS, 13000000 + 200 * grown);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_MOVES, 1);
+	mnl_attr_put_strz(nlh, SMC_DIAG_STAT_MOVE_REASON, "port down");
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_MOVE_AGE, 77);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_LAST_SENT, 40);
+	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_LAST_RECEIVED, 41);
+	mnl_attr_nest_end(nlh, nest);
+}
+
 static void smcr_sock_put(__u8 ext)
 {
 	struct nlmsghdr *nlh = sock_start(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2",
@@ -80,6 +111,8 @@ static void smcr_sock_put(__u8 ext)
 		mnl_attr_put(nlh, SMC_DIAG_CONNINFO, fake_is("short") ? 12 : sizeof(conn), &conn);
 	if (ext & 2)
 		mnl_attr_put(nlh, SMC_DIAG_LGRINFO, sizeof(lgr), &lgr);
+	if (ext & SMC_DIAG_OWN_EXT && !fake_is("old"))
+		stats_put(nlh);
 	fake_msg_finish(nlh);
 }
 

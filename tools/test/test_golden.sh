@@ -98,6 +98,8 @@ sock-a.txt normal -a sock
 sock-v.txt normal -av sock
 sock-p.txt normal -p sock
 sock-p.json normal -p sock
+sock-s.txt normal -s sock
+sock-s.json normal -s sock port 6379
 link-v.txt normal -v link
 linkgroup-v.txt normal -v linkgroup
 sock.json normal -a sock
@@ -117,6 +119,10 @@ stats-old.txt old stats
 stats-old.json old stats
 watch.txt growing watch 2 3
 watch.json growing watch 2 3
+watch-conn.txt growing watch by conn 2 2
+watch-peer.txt growing watch by peer 2 2
+watch-link.txt growing watch by link 2 2
+watch-peer.json growing watch by peer 2 2
 monitor.txt normal monitor 7
 monitor.json normal monitor 7
 reason.txt normal reason

@@ -41,6 +41,14 @@ expect 'watch: two lines of JSON' '2500.000
 2500.000' rates growing rx_requests_per_second 2 2
 # a count of 317 after the module was loaded again
 expect 'watch: the module was loaded again' 158.500 rates reloaded tx_bytes_per_second 2 1
+# the first connection of both lists is the same one, and grows
+expect 'watch by peer: bytes' '10000.000' rates growing tx_bytes_per_second by peer 2 1
+expect 'watch by link: name' 'rxe0/1 fe80::2 link 3' sh -c "FAKE_NL=growing LD_PRELOAD='$fake' \
+	./smcctl -j watch by link 1 1 | sed 's/.*\"link\":\"\([^\"]*\)\".*/\1/'"
+expect 'watch by: a module without statistics' '0.000' sh -c "FAKE_NL=old LD_PRELOAD='$fake' \
+	./smcctl -j watch by link 1 1 | grep -c 'tx_bytes' | sed 's/\$/.000/'"
+expect_usage 'watch by nothing' 'smcctl: watch is followed by*' ctl normal watch by
+expect_usage 'watch by a word' 'smcctl: watch is followed by*' ctl normal watch by host
 expect 'watch: without module' \
 	'smcctl: this kernel has no SMC_GEN_NETLINK: load the smc module (modprobe smc)' \
 	ctl nofamily watch 1 1
