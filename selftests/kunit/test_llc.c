@@ -591,8 +591,12 @@ static void llc_add_deleted_confirmed(struct kunit *test)
 	confirm.response = true;
 	memcpy(confirm.confirm_link.gid, answer.add_link.gid, SMC_GID_LEN);
 	confirm.confirm_link.qpn = answer.add_link.qpn;
+	/* with it held, the server does not use the link before it has handled both messages */
+	mutex_lock(&p.lgr->mutex);
 	llc_link_receive(link, &confirm);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	flush_work(&llc_pair_llc(&p)->work);
+	mutex_unlock(&p.lgr->mutex);
 	llc_one_expect_given_up(test, &p);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_ADD), added);
 	smc_link_put(link);
