@@ -787,6 +787,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 							    sizeof(*lgr->rtokens), GFP_KERNEL));
 	if (!lgr->rtokens)
 		goto leave_host;
+	lgr->began_at = get_jiffies_64();
 	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
 	/* not WQ_MEM_RECLAIM: a thread per group, and freeing memory never waits for a group */
 	lgr->wq = smc_fault_null(LGR_WQ, alloc_workqueue("smc_lgr_%08x", WQ_UNBOUND, 0, lgr->id));

@@ -18,15 +18,20 @@
 #include <net/netns/generic.h>
 #include <smc/base/events.h>
 #include <smc/base/fault.h>
+#include <smc/base/rules.h>
 #include <smc/base/stats.h>
 #include <uapi/linux/smc_own.h>
 
 /* Upper limit of the attributes of an event: two names, two addresses, and numbers. */
 #define EVENT_SIZE	384
-/* Events per namespace and second; a host that loses an RNIC has one event per link. */
+/*
+ * Events per namespace and second; a host that loses an RNIC has one event per link. Who listens
+ * to the ends of connections wants all of them.
+ */
 static const int event_rate_max[SMC_EVENT_GROUPS] = {
 	[SMC_EVENT_GROUP_EVENTS] = 128,
 	[SMC_EVENT_GROUP_FALLBACKS] = 64,
+	[SMC_EVENT_GROUP_CONNS] = 2048,
 };
 
 /**
@@ -140,16 +145,26 @@ static bool event_rate_check(const struct genl_family *family, struct net *net,
 	return false;
 }
 
+static int event_put_u64(struct sk_buff *skb, int attr, u64 val)
+{
+	return nla_put_u64_64bit(skb, attr, val, SMC_NETLINK_EV_PAD);
+}
+
 static int event_put_lgr(struct sk_buff *skb, const struct net *net,
 			 const struct smc_event_lgr *ev, u32 suppressed)
 {
-	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
-			      SMC_NETLINK_EV_PAD) ||
+	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
 	    nla_put_u32(skb, SMC_NETLINK_EV_LGR_ID, ev->id) ||
 	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->role) ||
 	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &ev->peer) ||
 	    (ev->reason && nla_put_string(skb, SMC_NETLINK_EV_REASON, ev->reason)) ||
 	    (suppressed && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, suppressed)))
+		return -EMSGSIZE;
+	if (ev->cmd == SMC_NETLINK_OWN_EV_LGR_END &&
+	    (nla_put_u32(skb, SMC_NETLINK_EV_CONNS, ev->conns) ||
+	     event_put_u64(skb, SMC_NETLINK_EV_MSECS, ev->msecs) ||
+	     event_put_u64(skb, SMC_NETLINK_EV_TX_BYTES, ev->tx_bytes) ||
+	     event_put_u64(skb, SMC_NETLINK_EV_RX_BYTES, ev->rx_bytes)))
 		return -EMSGSIZE;
 	if (!ev->ib_dev)
 		return 0;
@@ -204,8 +219,7 @@ void smc_event_lgr(struct net *net, const struct smc_event_lgr *ev)
 static int event_put_fallback(struct sk_buff *skb, const struct net *net,
 			      const struct smc_event_fallback *ev, u32 suppressed)
 {
-	if (nla_put_u64_64bit(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie,
-			      SMC_NETLINK_EV_PAD) ||
+	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
 	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->server) ||
 	    nla_put_u32(skb, SMC_NETLINK_EV_OWN_RSN, ev->own_rsn) ||
 	    nla_put_u32(skb, SMC_NETLINK_EV_PEER_RSN, ev->peer_rsn) ||
@@ -250,6 +264,70 @@ void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev)
 	family = rcu_dereference(event_family);
 	if (family && genl_has_listeners(family, net, SMC_EVENT_GROUP_FALLBACKS))
 		event_send_fallback(family, net, ev);
+	rcu_read_unlock();
+}
+
+static int event_put_conn(struct sk_buff *skb, const struct net *net,
+			  const struct smc_event_conn *ev, u32 suppressed)
+{
+	const struct smc_rules_path *path = ev->path;
+
+	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_LGR_ID, ev->lgr_id) ||
+	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->server) ||
+	    nla_put_in6_addr(skb, SMC_NETLINK_EV_LOCAL, &path->local.addr) ||
+	    nla_put_u16(skb, SMC_NETLINK_EV_LOCAL_PORT, path->local.port) ||
+	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &path->remote.addr) ||
+	    nla_put_u16(skb, SMC_NETLINK_EV_PEER_PORT, path->remote.port) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_ERROR, ev->err) ||
+	    event_put_u64(skb, SMC_NETLINK_EV_MSECS, ev->msecs) ||
+	    event_put_u64(skb, SMC_NETLINK_EV_TX_BYTES, ev->tx_bytes) ||
+	    event_put_u64(skb, SMC_NETLINK_EV_RX_BYTES, ev->rx_bytes) ||
+	    event_put_u64(skb, SMC_NETLINK_EV_TX_AGAIN, ev->tx_again) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_TX_MSGS, ev->tx_msgs) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_RX_MSGS, ev->rx_msgs) ||
+	    event_put_u64(skb, SMC_NETLINK_EV_CLOSED_USECS, ev->closed_usecs) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_MOVES, ev->moves) ||
+	    (suppressed && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, suppressed)))
+		return -EMSGSIZE;
+	if (ev->rtt && (nla_put_u32(skb, SMC_NETLINK_EV_RTT, ev->rtt) ||
+			nla_put_u32(skb, SMC_NETLINK_EV_RTT_MIN, ev->rtt_min)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static void event_send_conn(const struct genl_family *family, struct net *net,
+			    const struct smc_event_conn *ev)
+{
+	struct sk_buff *skb;
+	u32 suppressed;
+	void *hdr;
+
+	if (!event_rate_check(family, net, SMC_EVENT_GROUP_CONNS, &suppressed))
+		return;
+	skb = event_msg_begin(family, SMC_NETLINK_OWN_EV_CONN_END, &hdr);
+	if (skb && WARN_ON_ONCE(event_put_conn(skb, net, ev, suppressed))) {
+		nlmsg_free(skb);
+		skb = NULL;
+	}
+	event_msg_send(family, net, skb, hdr, SMC_EVENT_GROUP_CONNS);
+}
+
+/**
+ * smc_event_conn() - Send an event about the end of a connection over RDMA
+ * @net: namespace of the connection
+ * @ev: the event
+ *
+ * Softirq or process context; the caller may hold a spinlock.
+ */
+void smc_event_conn(struct net *net, const struct smc_event_conn *ev)
+{
+	const struct genl_family *family;
+
+	rcu_read_lock();
+	family = rcu_dereference(event_family);
+	if (family && genl_has_listeners(family, net, SMC_EVENT_GROUP_CONNS))
+		event_send_conn(family, net, ev);
 	rcu_read_unlock();
 }
 

@@ -55,7 +55,7 @@ static void conn_free_work_fn(struct work_struct *work)
 		smc_rtoken_put(lgr, conn->tx.claim.rtoken);
 	smc_conn_give_buffers(conn);
 	if (conn->rx.unproven && !conn->quarantine)
-		smc_proof_drop(lgr, &conn->tcp_addr);
+		smc_proof_drop(lgr, &conn->path.remote.addr);
 	if (room)
 		smc_lgr_set_regions_available(lgr);
 	smc_link_del_conn(conn->link);
@@ -275,17 +275,17 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 }
 
 /**
- * smc_conn_set_tcp_addr() - Set the address of the TCP peer
+ * smc_conn_set_path() - Set the addresses and ports of the TCP connection
  * @conn: connection whose RMBE is not announced yet; takes over the entry of smc_proof_begin()
- * @addr: address, IPv4 as v4-mapped
+ * @path: all of them
  *
  * Context: Takes conn->lock.
  */
-void smc_conn_set_tcp_addr(struct smc_conn *conn, const struct in6_addr *addr)
+void smc_conn_set_path(struct smc_conn *conn, const struct smc_rules_path *path)
 {
 	spin_lock_bh(&conn->lock);
-	conn->tcp_addr = *addr;
-	conn->rx.unproven = smc_proof_needed(conn->lgr, addr);
+	conn->path = *path;
+	conn->rx.unproven = smc_proof_needed(conn->lgr, &path->remote.addr);
 	spin_unlock_bh(&conn->lock);
 }
 

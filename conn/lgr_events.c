@@ -64,7 +64,7 @@ static void conn_answer_move(struct smc_conn *conn)
 static void conn_complete_proof(struct smc_conn *conn)
 {
 	conn->rx.unproven = false;
-	smc_proof_complete(conn->lgr, &conn->tcp_addr);
+	smc_proof_complete(conn->lgr, &conn->path.remote.addr);
 }
 
 /* A message or an immediate value is impossible; conn->lock held. */

@@ -231,6 +231,8 @@ bool smc_conn_try_leave_locked(struct smc_conn *conn, unsigned int *bits)
 		*bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT_SENT);
 	gone = conn->releasing && !conn->unregistered && conn_may_leave(conn);
 	conn->unregistered |= gone;
+	if (gone)
+		smc_tcpinfo_report_end(conn);
 	*bits |= smc_conn_end_clcsock_locked(conn);
 	return gone;
 }
@@ -369,6 +371,7 @@ void smc_conn_activate(struct smc_conn *conn)
 	unsigned int bits;
 
 	spin_lock_bh(&conn->lock);
+	conn->tcpinfo.began_at = get_jiffies_64();
 	bits = smc_conn_step_locked(conn, SMC_CONN_EV_ESTABLISHED);
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
 		bits |= smc_conn_apply_peer_state_locked(conn);

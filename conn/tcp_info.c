@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters and times of a connection, and TCP_INFO filled from them. A TCP segment corresponds to a
- * CDC message, since the receiver does not see WRITEs; a TCP acknowledgment to one of the peer's
- * RNIC.
+ * Counters and times of a connection; TCP_INFO, sock_diag and the event of its end have them. A TCP
+ * segment corresponds to a CDC message, since the receiver does not see WRITEs; a TCP
+ * acknowledgment to one of the peer's RNIC.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/tcp.h>
 #include <net/tcp.h>
+#include <smc/base/events.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tcp_info.h>
 #include <smc/lgr/link.h>
@@ -293,4 +294,46 @@ void smc_tcpinfo_get_stats(const struct smc_conn *conn, struct smc_conn_stats *s
 						      "orderly move";
 		stats->move_age = (u32)ktime_get_boottime_seconds() - m->moved_at;
 	}
+}
+
+/**
+ * smc_tcpinfo_report_end() - Add a connection to the totals of its group, and report its end
+ * @conn: connection that leaves the token table
+ *
+ * A connection whose handshake has failed does not count.
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_tcpinfo_report_end(struct smc_conn *conn)
+{
+	struct smc_lgr_totals *totals = &conn->lgr->totals;
+	struct smc_conn_stats stats;
+	struct smc_event_conn ev;
+
+	lockdep_assert_held(&conn->lock);
+	if (!conn->tcpinfo.began_at)
+		return;
+	atomic_inc(&totals->conns);
+	atomic64_add(conn->tx.ring.prepared, &totals->tx_bytes);
+	atomic64_add(conn->rx.ring.produced, &totals->rx_bytes);
+	if (!smc_event_has_listeners(SMC_EVENT_GROUP_CONNS))
+		return;
+	smc_tcpinfo_get_stats(conn, &stats);
+	ev = (struct smc_event_conn){
+		.lgr_id = conn->lgr->id,
+		.server = conn->role == SMC_SERVER,
+		.err = conn->err ?: conn->tx.state & SMC_CDC_S_ABORT ? ECONNABORTED : 0,
+		.path = &conn->path,
+		.msecs = jiffies64_to_msecs(get_jiffies_64() - conn->tcpinfo.began_at),
+		.tx_bytes = stats.tx_bytes,
+		.rx_bytes = stats.rx_bytes,
+		.tx_again = stats.tx_again,
+		.tx_msgs = stats.tx_msgs,
+		.rx_msgs = stats.rx_msgs,
+		.rtt = stats.rtt,
+		.rtt_min = stats.rtt_min,
+		.closed_usecs = stats.closed_usecs,
+		.moves = stats.moves,
+	};
+	smc_event_conn(conn->net, &ev);
 }

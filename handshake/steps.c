@@ -375,6 +375,7 @@ int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
  */
 int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 {
+	struct smc_rules_path path;
 	struct smc_conn *conn;
 
 	conn = smc_conn_create(ctx->lgr, ctx->link, ctx->hs->sndbuf, ctx->hs->rcvbuf, !ctx->first,
@@ -387,7 +388,8 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 		return PTR_ERR(conn);
 	ctx->reserved = false;	/* used up */
 	ctx->conn = conn;
-	smc_conn_set_tcp_addr(conn, &ctx->peer.tcp_addr);
+	smc_rules_path(ctx->sk, &path);
+	smc_conn_set_path(conn, &path);
 	if (smc_clcsock_wants_timestamps(ctx->hs->clcsock))
 		smc_timestamp_start(conn);
 	return 0;

@@ -402,8 +402,13 @@ void smc_lgr_report(struct smc_lgr *lgr, u8 cmd, enum smc_link_reason reason)
 {
 	struct smc_event_lgr ev = { .cmd = cmd, .reason = link_reason_text(reason) };
 
-	if (smc_event_has_listeners(SMC_EVENT_GROUP_EVENTS))
-		lgr_send_event(lgr, &ev);
+	if (!smc_event_has_listeners(SMC_EVENT_GROUP_EVENTS))
+		return;
+	ev.conns = atomic_read(&lgr->totals.conns);
+	ev.tx_bytes = atomic64_read(&lgr->totals.tx_bytes);
+	ev.rx_bytes = atomic64_read(&lgr->totals.rx_bytes);
+	ev.msecs = jiffies64_to_msecs(get_jiffies_64() - lgr->began_at);
+	lgr_send_event(lgr, &ev);
 }
 
 static void link_send_event(struct smc_link *link, struct smc_event_lgr *ev)

@@ -257,6 +257,7 @@ static const struct nla_policy nl_ueid_policy[SMC_NLA_EID_TABLE_ENTRY + 1] = {
 static const struct genl_multicast_group nl_mcgrps[SMC_EVENT_GROUPS] = {
 	[SMC_EVENT_GROUP_EVENTS] = { .name = SMC_NETLINK_OWN_EVENTS_NAME },
 	[SMC_EVENT_GROUP_FALLBACKS] = { .name = SMC_NETLINK_OWN_FBACKS_NAME },
+	[SMC_EVENT_GROUP_CONNS] = { .name = SMC_NETLINK_OWN_CONNS_NAME },
 };
 
 /* Commands without attributes reject attribute 1, as those of the in-tree family do. */

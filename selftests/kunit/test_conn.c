@@ -1361,24 +1361,28 @@ static void conn_ends_clcsock(struct kunit *test)
 
 /* ---- connections of an address that did not make the group ---- */
 
-static const struct in6_addr proof_addr = { .s6_addr = { [10] = 0xff, 0xff, 10, 0, 0, 9 } };
+static const struct smc_rules_path proof_path = {
+	.remote = { .addr = { .s6_addr = { [10] = 0xff, 0xff, 10, 0, 0, 9 } } },
+};
 
 static void conn_env_begin_unproven(struct kunit *test, struct conn_env *e, struct smc_conn *conn)
 {
-	KUNIT_ASSERT_TRUE(test, smc_proof_begin(e->lgr, &proof_addr));
-	smc_conn_set_tcp_addr(conn, &proof_addr);
+	KUNIT_ASSERT_TRUE(test, smc_proof_begin(e->lgr, &proof_path.remote.addr));
+	smc_conn_set_path(conn, &proof_path);
 	KUNIT_ASSERT_TRUE(test, conn->rx.unproven);
 }
 
 /* The first message of the group's peer proves the address, for other connections, too. */
 static void conn_proof_by_message(struct kunit *test)
 {
+	struct smc_rules_path known = {};
 	struct smc_conn *other;
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
 	other = conn_env_create_conn(test, &e);
-	smc_conn_set_tcp_addr(other, &e.lgr->peer.tcp_addr);
+	known.remote.addr = e.lgr->peer.tcp_addr;
+	smc_conn_set_path(other, &known);
 	KUNIT_EXPECT_FALSE(test, other->rx.unproven);
 	conn_env_begin_unproven(test, &e, other);
 	conn_env_begin_unproven(test, &e, e.conn);
@@ -1387,7 +1391,7 @@ static void conn_proof_by_message(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, e.conn->rx.unproven);
 	KUNIT_EXPECT_EQ(test, e.lgr->proofs.nopen, 0);
 	KUNIT_ASSERT_EQ(test, e.lgr->proofs.nproven, 1);
-	KUNIT_EXPECT_TRUE(test, ipv6_addr_equal(&e.lgr->proofs.proven[0], &proof_addr));
+	KUNIT_EXPECT_TRUE(test, ipv6_addr_equal(&e.lgr->proofs.proven[0], &proof_path.remote.addr));
 	smc_conn_discard(other, true);
 	conn_env_end(&e);
 }

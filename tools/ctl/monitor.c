@@ -38,6 +38,8 @@ static const char *event_name(__u8 cmd)
 		return "failover";
 	case SMC_NETLINK_OWN_EV_FBACK:
 		return "fallback";
+	case SMC_NETLINK_OWN_EV_CONN_END:
+		return "connection end";
 	}
 	return NULL;
 }
@@ -103,6 +105,17 @@ static struct json_object *event_read(const struct nlmsghdr *nlh, const char *na
 	ctl_json_copy_str(obj, "why", tb[SMC_NETLINK_EV_REASON]);
 	event_add_reason(obj, "reason", tb[SMC_NETLINK_EV_OWN_RSN]);
 	event_add_reason(obj, "peer_reason", tb[SMC_NETLINK_EV_PEER_RSN]);
+	ctl_json_copy_uint(obj, "error", tb[SMC_NETLINK_EV_ERROR]);
+	ctl_json_copy_uint(obj, "msecs", tb[SMC_NETLINK_EV_MSECS]);
+	ctl_json_copy_uint(obj, "tx_bytes", tb[SMC_NETLINK_EV_TX_BYTES]);
+	ctl_json_copy_uint(obj, "rx_bytes", tb[SMC_NETLINK_EV_RX_BYTES]);
+	ctl_json_copy_uint(obj, "tx_again_bytes", tb[SMC_NETLINK_EV_TX_AGAIN]);
+	ctl_json_copy_uint(obj, "tx_messages", tb[SMC_NETLINK_EV_TX_MSGS]);
+	ctl_json_copy_uint(obj, "rx_messages", tb[SMC_NETLINK_EV_RX_MSGS]);
+	ctl_json_copy_uint(obj, "rtt_usecs", tb[SMC_NETLINK_EV_RTT]);
+	ctl_json_copy_uint(obj, "rtt_min_usecs", tb[SMC_NETLINK_EV_RTT_MIN]);
+	ctl_json_copy_uint(obj, "closed_usecs", tb[SMC_NETLINK_EV_CLOSED_USECS]);
+	ctl_json_copy_uint(obj, "moves", tb[SMC_NETLINK_EV_MOVES]);
 	ctl_json_copy_uint(obj, "untold", tb[SMC_NETLINK_EV_UNTOLD]);
 	return obj;
 }
@@ -125,6 +138,31 @@ static void event_print_fallback(struct json_object *event)
 		       ctl_json_text(event, "peer_reason_text"));
 }
 
+static void event_print_totals(struct json_object *event)
+{
+	char sent[32], received[32];
+
+	printf(", %.1f s, %s bytes sent, %s received",
+	       (double)ctl_json_u64(event, "msecs") / 1000,
+	       ctl_number_format((double)ctl_json_u64(event, "tx_bytes"), sent, sizeof(sent)),
+	       ctl_number_format((double)ctl_json_u64(event, "rx_bytes"), received,
+				 sizeof(received)));
+}
+
+static void event_print_conn(struct json_object *event)
+{
+	int err = (int)ctl_json_u64(event, "error");
+
+	printf(" %s %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"));
+	event_print_addr(event, "local_addr", "local_port");
+	event_print_addr(event, "peer_addr", "peer_port");
+	event_print_totals(event);
+	if (ctl_json_u64(event, "moves"))
+		printf(", %s moves", ctl_json_text(event, "moves"));
+	if (err)
+		printf(" (%s)", strerror(err));
+}
+
 static void event_print_group(struct json_object *event)
 {
 	const char *why = ctl_json_text(event, "why"), *conns = ctl_json_text(event, "connections");
@@ -134,8 +172,12 @@ static void event_print_group(struct json_object *event)
 	if (*ctl_json_text(event, "device"))
 		printf(", link %s on %s port %s", ctl_json_text(event, "link"),
 		       ctl_json_text(event, "device"), ctl_json_text(event, "port"));
-	if (*conns)
+	if (*ctl_json_text(event, "msecs")) {
+		printf(", %s connections", conns);
+		event_print_totals(event);
+	} else if (*conns) {
 		printf(", %s connections go on", conns);
+	}
 	if (*why)
 		printf(" (%s)", why);
 }
@@ -145,7 +187,9 @@ static void event_print(struct json_object *event)
 	const char *untold = ctl_json_text(event, "untold");
 
 	printf("%s %-11s", ctl_json_text(event, "time"), ctl_json_text(event, "event"));
-	if (*ctl_json_text(event, "group"))
+	if (*ctl_json_text(event, "group") && *ctl_json_text(event, "local_addr"))
+		event_print_conn(event);
+	else if (*ctl_json_text(event, "group"))
 		event_print_group(event);
 	else if (*ctl_json_text(event, "reason"))
 		event_print_fallback(event);
@@ -192,8 +236,33 @@ static int monitor_lost_cb(void *data)
 	return event_write(data, event) ? MNL_CB_OK : MNL_CB_STOP;
 }
 
+/* Parse what follows monitor. */
+static bool monitor_parse_args(int argc, char **argv, struct ctl_listener *listener,
+			       struct monitor *monitor)
+{
+	static const char * const groups[] = {
+		SMC_NETLINK_OWN_EVENTS_NAME, SMC_NETLINK_OWN_FBACKS_NAME,
+	};
+	static const char * const conns[] = { SMC_NETLINK_OWN_CONNS_NAME };
+	char word[16];
+
+	listener->groups = groups;
+	listener->num = ARRAY_SIZE(groups);
+	if (argc && ctl_word_complete(argv[0], "connections", word, sizeof(word))) {
+		listener->groups = conns;
+		listener->num = ARRAY_SIZE(conns);
+		argc--;
+		argv++;
+	}
+	if (!argc)
+		return true;
+	if (strspn(argv[0], "0123456789") == strlen(argv[0]) && strlen(argv[0]) <= 9)
+		monitor->left = strtoul(argv[0], NULL, 10);
+	return argc == 1 && monitor->left;
+}
+
 /**
- * cmd_monitor() - smcctl monitor [COUNT]
+ * cmd_monitor() - smcctl monitor [connections] [COUNT]
  * @opts: command line
  * @argc: number of words
  * @argv: words behind the name of the object
@@ -202,24 +271,16 @@ static int monitor_lost_cb(void *data)
  */
 int cmd_monitor(const struct ctl_opts *opts, int argc, char **argv)
 {
-	static const char * const groups[] = {
-		SMC_NETLINK_OWN_EVENTS_NAME, SMC_NETLINK_OWN_FBACKS_NAME,
-	};
 	static const struct ctl_genl_req req = { .what = "events" };
 	struct monitor monitor = { .json = opts->json };
-	const struct ctl_listener listener = {
-		.groups = groups, .num = ARRAY_SIZE(groups), .cb = monitor_event_cb,
-		.lost = monitor_lost_cb, .data = &monitor,
+	struct ctl_listener listener = {
+		.cb = monitor_event_cb, .lost = monitor_lost_cb, .data = &monitor,
 	};
 	int err;
 
-	if (argc) {
-		if (strspn(argv[0], "0123456789") == strlen(argv[0]) && strlen(argv[0]) <= 9)
-			monitor.left = strtoul(argv[0], NULL, 10);
-		if (argc > 1 || !monitor.left) {
-			ctl_error("monitor is followed by COUNT, or nothing");
-			return CTL_USAGE;
-		}
+	if (!monitor_parse_args(argc, argv, &listener, &monitor)) {
+		ctl_error("monitor is followed by: connections and COUNT, or nothing");
+		return CTL_USAGE;
 	}
 	err = ctl_genl_listen(&listener);
 	if (err == ENODEV)

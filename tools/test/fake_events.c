@@ -3,6 +3,7 @@
 #include "fake_netlink.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/genetlink.h>
 #include <uapi/linux/smc_own.h>
 
@@ -40,6 +41,12 @@ static void event_put_group(__u8 cmd, __u8 link, const char *reason, __u32 untol
 	}
 	if (cmd == SMC_NETLINK_OWN_EV_FAILOVER)
 		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_CONNS, 3);
+	if (cmd == SMC_NETLINK_OWN_EV_LGR_END) {
+		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_CONNS, 12);
+		mnl_attr_put_u64(nlh, SMC_NETLINK_EV_MSECS, 601000);
+		mnl_attr_put_u64(nlh, SMC_NETLINK_EV_TX_BYTES, 3000000);
+		mnl_attr_put_u64(nlh, SMC_NETLINK_EV_RX_BYTES, 4000);
+	}
 	if (untold)
 		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_UNTOLD, untold);
 	fake_msg_finish(nlh);
@@ -61,15 +68,50 @@ static void event_put_fallback(__u32 own, __u32 peer, __u32 untold)
 	fake_msg_finish(nlh);
 }
 
+/* The end of a connection; @err: errno */
+static void event_put_conn(__u32 err, __u32 moves, __u32 untold)
+{
+	struct nlmsghdr *nlh = event_start(SMC_NETLINK_OWN_EV_CONN_END);
+
+	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_LGR_ID, 0x100);
+	mnl_attr_put_u8(nlh, SMC_NETLINK_EV_ROLE, 1);
+	addr_put(nlh, SMC_NETLINK_EV_LOCAL, "::ffff:10.0.0.1");
+	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_LOCAL_PORT, 6379);
+	addr_put(nlh, SMC_NETLINK_EV_PEER, "::ffff:10.0.0.2");
+	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_PEER_PORT, 40001);
+	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_ERROR, err);
+	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_MSECS, 61500);
+	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_TX_BYTES, 123456);
+	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_RX_BYTES, 777);
+	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_TX_AGAIN, 6);
+	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_TX_MSGS, 7);
+	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_RX_MSGS, 8);
+	if (moves) {
+		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_RTT, 20);
+		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_RTT_MIN, 10);
+	}
+	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_CLOSED_USECS, 99);
+	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_MOVES, moves);
+	if (untold)
+		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_UNTOLD, untold);
+	fake_msg_finish(nlh);
+}
+
 /**
- * fake_events_put() - send all events, then the unloading of the module
+ * fake_events_put() - send events, then the unloading of the module
  * @family: identifier of the family
+ * @conns: the ends of connections, in place of all others
  */
-void fake_events_put(__u16 family)
+void fake_events_put(__u16 family, int conns)
 {
 	struct nlmsghdr *nlh;
 	struct genlmsghdr *genl;
 
+	if (conns) {
+		event_put_conn(0, 0, 0);
+		event_put_conn(ECONNRESET, 2, 3);
+		return;
+	}
 	event_put_group(SMC_NETLINK_OWN_EV_LGR_BEGIN, 0, NULL, 0);
 	event_put_group(SMC_NETLINK_OWN_EV_LINK_UP, 1, NULL, 0);
 	/* an event of a newer module */

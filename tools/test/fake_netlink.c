@@ -61,6 +61,7 @@ static char answer[65536] __aligned(8);
 static size_t answer_len, answer_pos;
 static __u32 seq;
 static int joined;	/* number of multicast groups */
+static int wanted = 3;	/* of them before events come */
 static int delivered;	/* events: 0: none, 1: the loss, 2: all */
 
 /**
@@ -164,7 +165,7 @@ void fake_done_put(void)
 
 static void mcast_groups_put(struct nlmsghdr *nlh)
 {
-	static const char * const names[] = { "events", "fallbacks", "later" };
+	static const char * const names[] = { "events", "fallbacks", "connections", "later" };
 	struct nlattr *all = mnl_attr_nest_start(nlh, CTRL_ATTR_MCAST_GROUPS), *nest;
 	size_t i;
 
@@ -516,13 +517,15 @@ int fake_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	if (!fd_is_netlink(fd) || level != SOL_NETLINK || name != NETLINK_ADD_MEMBERSHIP)
 		return real(fd, level, name, val, len);
 	memcpy(&group, val, sizeof(group));
-	if (group != FIRST_GROUP && group != FIRST_GROUP + 1 && group != GENL_ID_CTRL)
+	if (group == FIRST_GROUP + 2)
+		wanted = 2;
+	else if (group != FIRST_GROUP && group != FIRST_GROUP + 1 && group != GENL_ID_CTRL)
 		abort();
 	joined++;
 	return 0;
 }
 
-/* Prepare the events for a listener of all three groups. Return true if events are lost. */
+/* Prepare the events for a listener of all its groups. Return true if events are lost. */
 static int events_fetch(void)
 {
 	int lost = fake_is("lossy") && !delivered;
@@ -530,7 +533,7 @@ static int events_fetch(void)
 	answer_len = 0;
 	answer_pos = 0;
 	if (!lost && delivered < 2) {
-		fake_events_put(FAMILY_ID);
+		fake_events_put(FAMILY_ID, wanted == 2);
 		delivered = 2;
 	}
 	if (lost)
@@ -549,7 +552,7 @@ ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags)
 	*(void **)&real = dlsym(RTLD_NEXT, "recvmsg");
 	if (!fd_is_netlink(fd))
 		return real(fd, msg, flags);
-	if (answer_pos >= answer_len && joined == 3 && events_fetch()) {
+	if (answer_pos >= answer_len && joined == wanted && events_fetch()) {
 		errno = ENOBUFS;
 		return -1;
 	}

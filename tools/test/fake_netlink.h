@@ -36,7 +36,7 @@ void fake_rules_dump(void);
 void fake_rules_change(const struct nlmsghdr *req, int cmd);
 
 /* fake_events.c */
-void fake_events_put(__u16 family);
+void fake_events_put(__u16 family, int conns);
 
 /* fake_socks.c */
 void fake_socks_answer(const struct nlmsghdr *req);

@@ -72,7 +72,7 @@ expect 'each program has a completion' '' without bash-completion/completions ''
 expect 'each completion knows its program' '' not_completed
 expect 'each program has the version of the tree' '' other_versions
 expect 'samples are where they have no effect' \
-	'grafana-dashboard.json modprobe.conf modules-load.conf netns-all.conf prometheus-rules.yml smc_times.bt sysctl.conf' \
+	'flow-log.py grafana-dashboard.json modprobe.conf modules-load.conf netns-all.conf prometheus-rules.yml smc_times.bt sysctl.conf' \
 	bash -c "cd $root/usr/share/doc/smc/examples && echo *"
 expect 'unit files name the installed program' '' \
 	grep -L /usr/sbin/smcctl "$root"/usr/lib/systemd/system/*.service

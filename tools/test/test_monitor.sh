@@ -25,6 +25,18 @@ values()
 		tr '\n' ' '
 }
 
+# The flow log, with the duration in place of begin and end
+flows()
+{
+	ctl normal -j monitor connections 2 | python3 samples/flow-log.py | python3 -c '
+import csv, datetime, sys
+for i, row in enumerate(csv.reader(sys.stdin)):
+    if i:
+        begin, end = map(datetime.datetime.fromisoformat, row[:2])
+        row[:2] = [str((end - begin).total_seconds())]
+    print(",".join(row))'
+}
+
 echo "KTAP version 1"
 
 expect 'as text' 'group begin 0x00000100 server, peer 10.0.0.2
@@ -33,7 +45,7 @@ link lost   0x00000100 server, peer 10.0.0.2, link 1 on rxe0 port 1 (port down)
 failover    0x00000100 server, peer 10.0.0.2, link 1 on rxe0 port 1, 3 connections go on (port down)
 fallback    client [fd00::1]:40000 [fd00::2]:80 0x03010000 (peer did not indicate SMC)
 fallback    client [fd00::1]:40000 [fd00::2]:80 0x05000000 (declined by peer), peer 0x03030000 (no SMC device), and 12 before it
-group end   0x00000100 server, peer 10.0.0.2 (idle), and 5 before it' lines normal monitor 7
+group end   0x00000100 server, peer 10.0.0.2, 12 connections, 601.0 s, 3.0M bytes sent, 4.0k received (idle), and 5 before it' lines normal monitor 7
 expect 'as JSON: an object per line' 7 sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
 	./smcctl -j monitor 7 | grep -c '^{.*}\$'"
 expect 'as JSON: the first one' '{"event":"group begin","net_cookie":7,"group":"0x00000100","role":"server","peer_addr":"10.0.0.2"}' \
@@ -44,8 +56,16 @@ expect 'as JSON: events' \
 	'group begin link up link lost failover fallback fallback group end ' values event normal 7
 expect 'as JSON: reasons' '0x03010000 0x05000000 ' values reason normal 7
 expect 'as JSON: reasons of the peer' '0x00000000 0x03030000 ' values peer_reason normal 7
-expect 'as JSON: connections' '3 ' values connections normal 7
+expect 'as JSON: connections' '3 12 ' values connections normal 7
 expect 'as JSON: dropped events' '12 5 ' values untold normal 7
+expect 'ends of connections' \
+	'connection end 0x00000100 server 10.0.0.1:6379 10.0.0.2:40001, 61.5 s, 123k bytes sent, 777 received
+connection end 0x00000100 server 10.0.0.1:6379 10.0.0.2:40001, 61.5 s, 123k bytes sent, 777 received, 2 moves (Connection reset by peer), and 3 before it' \
+	lines normal monitor connections 2
+expect 'ends of connections as JSON' 'connection end connection end ' values event normal conn 2
+expect 'a flow log' 'begin,end,group,role,local_addr,local_port,peer_addr,peer_port,tx_bytes,rx_bytes,tx_messages,rx_messages,tx_again_bytes,rtt_usecs,closed_usecs,moves,error
+61.5,0x00000100,server,10.0.0.1,6379,10.0.0.2,40001,123456,777,7,8,6,,99,0,0
+61.5,0x00000100,server,10.0.0.1,6379,10.0.0.2,40001,123456,777,7,8,6,20,99,2,104' flows
 expect 'some were lost' 'lost group begin ' values event lossy 1
 expect 'some were lost, as text' 'lost       
 group begin 0x00000100 server, peer 10.0.0.2' lines lossy monitor 1
@@ -64,7 +84,7 @@ full_disk()
 	ctl normal monitor 5 >/dev/full
 }
 expect_rc 'output that cannot be written: status 1' 1 full_disk
-for words in 0 x '1 2' -1; do
+for words in 0 x '1 2' -1 'connections 0' 'connections 1 2'; do
 	# shellcheck disable=SC2086 # words
 	expect_usage "monitor $words" 'smcctl: monitor is followed by*' \
 		ctl normal -- monitor $words

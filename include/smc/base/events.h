@@ -8,9 +8,15 @@
 
 struct genl_family;
 struct net;
+struct smc_rules_path;
 
 /* Multicast groups, in the order of the family's array. */
-enum smc_event_group { SMC_EVENT_GROUP_EVENTS, SMC_EVENT_GROUP_FALLBACKS, SMC_EVENT_GROUPS };
+enum smc_event_group {
+	SMC_EVENT_GROUP_EVENTS,
+	SMC_EVENT_GROUP_FALLBACKS,
+	SMC_EVENT_GROUP_CONNS,
+	SMC_EVENT_GROUPS
+};
 
 /**
  * struct smc_event_lgr - Event of a link group
@@ -22,7 +28,11 @@ enum smc_event_group { SMC_EVENT_GROUP_EVENTS, SMC_EVENT_GROUP_FALLBACKS, SMC_EV
  * @ib_dev: name of the RNIC of the link; NULL: the event is not about a link
  * @ib_port: port of the link
  * @link: number of the link
- * @conns: failover: number of connections that moved to other links
+ * @conns: failover: number of connections that moved to other links; end of the group: number of
+ *	connections that ended before
+ * @tx_bytes: end of the group: bytes that these sent
+ * @rx_bytes: end of the group: bytes that these received
+ * @msecs: end of the group: how long it lived
  */
 struct smc_event_lgr {
 	u8 cmd;
@@ -34,6 +44,9 @@ struct smc_event_lgr {
 	u8 ib_port;
 	u8 link;
 	u32 conns;
+	u64 tx_bytes;
+	u64 rx_bytes;
+	u64 msecs;
 };
 
 /**
@@ -56,6 +69,40 @@ struct smc_event_fallback {
 	u16 peer_port;
 };
 
+/**
+ * struct smc_event_conn - Event of the end of a connection over RDMA
+ * @lgr_id: of its group
+ * @server: side
+ * @err: errno; 0: both sides have closed
+ * @path: addresses and ports
+ * @msecs: how long it lived
+ * @tx_bytes: written by the program
+ * @rx_bytes: received
+ * @tx_again: repeated after failovers
+ * @tx_msgs: messages and immediate values posted
+ * @rx_msgs: the same, received
+ * @rtt: microseconds, smoothed; 0: not known
+ * @rtt_min: microseconds
+ * @closed_usecs: time for which the peer had no room
+ * @moves: changes of the link
+ */
+struct smc_event_conn {
+	u32 lgr_id;
+	bool server;
+	u32 err;
+	const struct smc_rules_path *path;
+	u64 msecs;
+	u64 tx_bytes;
+	u64 rx_bytes;
+	u64 tx_again;
+	u32 tx_msgs;
+	u32 rx_msgs;
+	u32 rtt;
+	u32 rtt_min;
+	u64 closed_usecs;
+	u32 moves;
+};
+
 int smc_event_init(void);
 void smc_event_exit(void);
 
@@ -65,5 +112,6 @@ void smc_event_disable(void);
 bool smc_event_has_listeners(enum smc_event_group group);
 void smc_event_lgr(struct net *net, const struct smc_event_lgr *ev);
 void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev);
+void smc_event_conn(struct net *net, const struct smc_event_conn *ev);
 
 #endif

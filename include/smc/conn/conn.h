@@ -12,6 +12,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
+#include <smc/base/rules.h>
 #include <smc/conn/tcp_info.h>
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
@@ -216,7 +217,7 @@ struct smc_timestamps {
  * @path: link over which the peer writes
  * @seq: last sequence number received
  * @seen: at least one CDC was received
- * @unproven: the group's peer may know nothing of this connection (smc_conn.tcp_addr); cleared by
+ * @unproven: the group's peer may know nothing of this connection (smc_conn.path); cleared by
  *	its first message
  * @peer_state: SMC_CDC_S_* received so far
  * @ended: the peer has sent D or C while we received: no byte follows those in @ring
@@ -274,7 +275,7 @@ struct smc_conn_rx {
  * @releasing: CLOSED was reached: unregister as soon as the last message is sent
  * @unregistered: removed from the token table
  * @quarantine: the peer may still write into our RMBE
- * @tcp_addr: address of the TCP peer, valid while @rx.unproven
+ * @path: addresses and ports of the TCP connection
  * @deadline: jiffies: end of a waiting state, of lingering or of @releasing
  * @tcp_end: how the clcsock has to end; SMC_TCP_END_NONE: not yet, or @releasing without an order:
  *	the peer has closed first
@@ -312,7 +313,7 @@ struct smc_conn {
 	bool releasing;
 	bool unregistered;
 	bool quarantine;
-	struct in6_addr tcp_addr;
+	struct smc_rules_path path;
 	unsigned long deadline;
 	enum smc_tcp_end tcp_end;
 	unsigned long tcp_end_deadline;
@@ -394,7 +395,7 @@ struct smc_conn_peer_end {
 };
 
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end);
-void smc_conn_set_tcp_addr(struct smc_conn *conn, const struct in6_addr *addr);
+void smc_conn_set_path(struct smc_conn *conn, const struct smc_rules_path *path);
 void smc_conn_activate(struct smc_conn *conn);
 void smc_conn_discard(struct smc_conn *conn, bool quarantine);
 

@@ -164,6 +164,18 @@ struct smc_link_loss {
 	time64_t at;
 };
 
+/**
+ * struct smc_lgr_totals - what the connections of a group have done that have ended, for netlink
+ * @conns: how many
+ * @tx_bytes: bytes that they sent
+ * @rx_bytes: bytes that they received
+ */
+struct smc_lgr_totals {
+	atomic_t conns;
+	atomic64_t tx_bytes;
+	atomic64_t rx_bytes;
+};
+
 struct smc_conn;	/* opaque to this layer, as is the next one */
 struct smc_llc;
 struct smc_lgr;
@@ -287,6 +299,8 @@ struct smc_balance {
  * @removal_slots: bit per slot: failed link without connections, to be handled by @removal_work
  * @link_loss: lost links, for netlink
  * @conn_moves: number of connections that moved to another link
+ * @began_at: 64-bit jiffies of its creation
+ * @totals: of its connections that have ended
  * @balance: see above
  * @last_pick: slot of the link picked last for a connection; a hint, no lock
  * @llc: state of the LLC layer, from smc_llc_create(); constant from smc_lgr_begin() on
@@ -338,6 +352,8 @@ struct smc_lgr {
 	unsigned long removal_slots;
 	struct smc_link_loss link_loss;
 	atomic_t conn_moves;
+	u64 began_at;
+	struct smc_lgr_totals totals;
 	struct smc_balance balance;
 	u32 last_pick;
 	struct smc_llc *llc;

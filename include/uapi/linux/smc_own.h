@@ -157,6 +157,8 @@
  */
 #define SMC_NETLINK_OWN_EVENTS_NAME		"events"	/* groups, links, failovers */
 #define SMC_NETLINK_OWN_FBACKS_NAME		"fallbacks"
+/* Ends of connections over RDMA, of the own namespace only, as fallbacks. */
+#define SMC_NETLINK_OWN_CONNS_NAME		"connections"
 
 /* Commands in the messages; the kernel does not accept them. */
 #define SMC_NETLINK_OWN_EV_LGR_BEGIN		160	/* created by a first contact */
@@ -165,8 +167,13 @@
 #define SMC_NETLINK_OWN_EV_LINK_LOST		163	/* link failed or removed; REASON */
 #define SMC_NETLINK_OWN_EV_FAILOVER		164	/* connections moved; CONNS, REASON */
 #define SMC_NETLINK_OWN_EV_FBACK		165	/* socket uses TCP until it is closed */
+#define SMC_NETLINK_OWN_EV_CONN_END		166	/* connection ended, with its totals */
 
-/* Attributes, not nested. Events of groups have those up to REASON; links and failovers, too. */
+/*
+ * Attributes, not nested. Events of groups have those up to REASON; links and failovers, too. The
+ * end of a group has also MSECS, and of its connections that ended before CONNS, TX_BYTES and
+ * RX_BYTES.
+ */
 #define SMC_NETLINK_EV_PAD			1
 #define SMC_NETLINK_EV_NET_COOKIE		2	/* u64, of the namespace */
 #define SMC_NETLINK_EV_LGR_ID			3	/* u32, as SMC_NLA_LGR_R_ID */
@@ -186,6 +193,21 @@
 #define SMC_NETLINK_EV_PEER_PORT		15	/* u16 */
 /* All events. */
 #define SMC_NETLINK_EV_UNTOLD			16	/* u32, events suppressed before this one */
-#define SMC_NETLINK_EV_MAX			16
+/*
+ * Ends of connections, which have LGR_ID, ROLE, and addresses and ports, too. Values as in
+ * SMC_DIAG_OWN_STATS.
+ */
+#define SMC_NETLINK_EV_ERROR			17	/* u32, errno; 0: both sides have closed */
+#define SMC_NETLINK_EV_MSECS			18	/* u64, since it began */
+#define SMC_NETLINK_EV_TX_BYTES			19	/* u64 */
+#define SMC_NETLINK_EV_RX_BYTES			20	/* u64 */
+#define SMC_NETLINK_EV_TX_AGAIN			21	/* u64 */
+#define SMC_NETLINK_EV_TX_MSGS			22	/* u32 */
+#define SMC_NETLINK_EV_RX_MSGS			23	/* u32 */
+#define SMC_NETLINK_EV_RTT			24	/* u32; absent: not known */
+#define SMC_NETLINK_EV_RTT_MIN			25	/* u32; likewise */
+#define SMC_NETLINK_EV_CLOSED_USECS		26	/* u64 */
+#define SMC_NETLINK_EV_MOVES			27	/* u32 */
+#define SMC_NETLINK_EV_MAX			27
 
 #endif

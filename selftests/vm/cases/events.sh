@@ -8,6 +8,7 @@
 #
 #   EVENTS    the cases (default: all)
 
+WORDS=
 CASES="${EVENTS:-life:150 fallback:60 storm:120} unload:60"
 export CASES
 
@@ -27,12 +28,13 @@ setup()
 
 # --- listeners: their lines go to /run/NAME.events ---
 
-# listen NAME COMMAND...: starts a monitor with that command as prefix
+# listen NAME COMMAND...: starts a monitor with that command as prefix; WORDS follow it
 listen()
 {
 	name_=$1
 	shift
-	"$@" /t/smcctl -j monitor > "/run/$name_.events" 2>&1 &
+	# shellcheck disable=SC2086 # words
+	"$@" /t/smcctl -j monitor $WORDS > "/run/$name_.events" 2>&1 &
 	listeners="$listeners $!"
 	wait_for 10 listens "$@" || fail "$name_ does not listen: $(cat "/run/$name_.events")"
 }
@@ -112,6 +114,7 @@ case_life()
 	sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=1
 	before
 	listen_all
+	WORDS=connections listen conns env
 	sync_barrier listening || exit 1
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
@@ -152,8 +155,9 @@ case_life()
 	sync_barrier over || exit 1
 	sleep 1
 	stop_listening
-	cat /run/own.events
+	cat /run/own.events /run/conns.events
 	check_life
+	check_totals
 }
 
 check_life()
@@ -164,7 +168,7 @@ check_life()
 	expect "connections over RDMA" "$(grown tx_write_bytes)" -gt 0
 	expect "peer" "$(values peer_addr | sort -u)" = "$(peer_addr)"
 	expect "links with failover" "$(values event own failover | wc -l)" -eq "$(grown link_left)"
-	expect "moved connections" "$(values connections)" -eq "$(grown conn_move)"
+	expect "moved connections" "$(values connections own failover)" -eq "$(grown conn_move)"
 	expect "the link" "$(values link own 'link lost')" -eq "$(values link own failover)"
 	[ "$(values link own 'link up' | sort -u | wc -l)" = 2 ] || fail "twice the same link"
 	for e in 'link lost' failover 'group end'; do
@@ -174,7 +178,7 @@ check_life()
 		expect "the RNIC" "$(values device own 'link lost')" = "$rnic"
 		expect "why" "$(values why own 'link lost')" = "device removed"
 		expect "role" "$(values role | sort -u)" = client
-		expect "moved connections" "$(values connections)" -eq 1
+		expect "moved connections" "$(values connections own failover)" -eq 1
 	else
 		expect "role" "$(values role | sort -u)" = server
 	fi
@@ -187,6 +191,25 @@ check_life()
 	expect "namespaces" "$(values net_cookie first | sort -u | wc -l)" -eq 2
 	grep "\"net_cookie\":$(values net_cookie | sort -u)," /run/first.events |
 		grep -c "\"group\":\"$group\"" | grep -qx 6 || fail "other events in the initial namespace"
+}
+
+# Two connections: with the first one, which has no bytes, the client waits for the server.
+check_totals()
+{
+	expect "ends of connections" "$(values event conns | on_one_line)" = \
+		"connection end;connection end;"
+	expect "errors" "$(values error conns | sum)" -eq 0
+	expect "milliseconds" "$(values msecs conns | tail -n 1)" -ge 15000
+	expect "moves" "$(values moves conns | sum)" -eq "$(grown conn_move)"
+	expect "role" "$(values role conns | sort -u)" = "$(values role own 'group begin')"
+	expect "local address" "$(values local_addr conns | sort -u)" = "$(own_addr)"
+	expect "address of the peer" "$(values peer_addr conns | sort -u)" = "$(peer_addr)"
+	expect "connections of the group" "$(values connections own 'group end')" -eq 2
+	expect "its milliseconds" "$(values msecs own 'group end')" -ge "$(values msecs conns | sum)"
+	for b_ in tx_bytes rx_bytes; do
+		expect "$b_" "$(values "$b_" conns | sum)" -eq "$(grown "$b_")"
+		expect "$b_ of the group" "$(values "$b_" own 'group end')" -eq "$(grown "$b_")"
+	done
 }
 
 # --- fallbacks ---
