@@ -748,6 +748,52 @@ static void llc_asked_offer(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* A client whose RNIC is free for a further link: links without a known peer use none. */
+static void llc_one_begin_client(struct kunit *test, struct llc_pair *p)
+{
+	llc_one_begin(test, p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	memset(&p->first->peer_gid, 0, sizeof(p->first->peer_gid));
+}
+
+/*
+ * The client requests a link in place of a lost one, and the server does not answer: the client
+ * repeats the request, each time after twice the time and up to a quarter of it more.
+ */
+static void llc_requests_again(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	unsigned long period;
+	struct llc_pair p;
+
+	llc_one_begin_client(test, &p);
+	smc_recovery_retry_later(p.lgr->llc);
+	for (period = 3 * HZ; period <= 12 * HZ; period *= 2) {
+		KUNIT_EXPECT_FALSE(test, llc_wait_sent_for(p.first, SMC_LLC_REQ_ADD_LINK, false, 1,
+							   period - HZ / 10, &msg));
+		KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_REQ_ADD_LINK, false, 1,
+							  period / 4 + HZ / 2, &msg));
+		/* requests that have completed are not counted any more */
+		fake_ib_complete(fake_ib_qp(p.first->qp->qp), 1, IB_WC_SUCCESS);
+	}
+	llc_pair_end(&p);
+}
+
+/* No link is lost, but an RNIC has come: the client requests a link once. */
+static void llc_requests_once(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin_client(test, &p);
+	smc_recovery_ports_changed(p.lgr->llc);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_REQ_ADD_LINK, false, 1, SOON,
+						  &msg));
+	fake_ib_complete(fake_ib_qp(p.first->qp->qp), 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, llc_wait_sent_for(p.first, SMC_LLC_REQ_ADD_LINK, false, 1,
+						   20 * HZ, &msg));
+	llc_pair_end(&p);
+}
+
 /**
  * struct llc_announcement - an RMB that a work announces, which waits for the peer
  * @work: the work
@@ -1677,6 +1723,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_asked_turn),
 	KUNIT_CASE(llc_asked_links),
 	KUNIT_CASE(llc_asked_offer),
+	KUNIT_CASE_SLOW(llc_requests_again),
+	KUNIT_CASE_SLOW(llc_requests_once),
 	KUNIT_CASE(llc_capabilities),
 	KUNIT_CASE(llc_capabilities_foreign),
 	KUNIT_CASE(llc_capabilities_off),
