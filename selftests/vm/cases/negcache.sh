@@ -173,6 +173,21 @@ expect_non_smc()
 	done
 }
 
+# expect_goes NAME: each connection to this server of smc_evil is tried with SMC and falls back at
+# once, and nothing is cached: on a host with SMC the listener may just be going
+expect_goes()
+{
+	port=$(/t/smc_evil ports | sed -n "s/^$1 //p")
+	echo 0 > /proc/net/smc_negcache
+	again=$(stat_of hs_again)
+	t0=$(uptime_s)
+	/t/smc_traffic client --connect "$(peer_addr)" --port "$port" --family smc \
+		--require tcp connects:3 || fail "$1: no verified bytes"
+	expect "$1, with a group: connected twice" "$(($(stat_of hs_again) - again))" -eq 3
+	expect "$1, with a group: seconds" "$(($(uptime_s) - t0))" -le 3
+	expect "$1, with a group: peers cached" "$(cached)" -eq 0
+}
+
 # Servers without SMC that receive a Proposal: they answer with an error, close, or do not answer.
 case_non_smc()
 {
@@ -208,6 +223,8 @@ case_non_smc()
 	/t/smc_traffic client --connect "$(peer_addr)" --port 4439 --family smc --require smc \
 		connects:1 || fail "no SMC with another port of the host"
 	expect "peers cached" "$(cached)" -eq 1
+	expect_goes end_after_proposal
+	expect_goes reset_after_proposal
 	sync_signal over
 	echo 0 > /proc/net/smc_negcache
 }
