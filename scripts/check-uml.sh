@@ -299,6 +299,9 @@ run_programs()
 # choice of the RNIC, and devices that change
 run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400
+# ... when each host has two equal routes, in virtual time: a first contact may fail
+[ "$flavour" = debug ] || run "$p-ecmp" --topology netns --virtual-time --module ours \
+	--script "$cases/ecmp.sh" --timeout 400
 # the links of groups
 run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
 # ... in virtual time: latencies, and links that are lost again and again
