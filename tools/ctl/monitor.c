@@ -205,8 +205,7 @@ static void event_print(struct json_object *event)
 static bool event_write(struct monitor *monitor, struct json_object *event)
 {
 	if (monitor->json)
-		puts(json_object_to_json_string_ext(event, JSON_C_TO_STRING_PLAIN |
-						    JSON_C_TO_STRING_NOSLASHESCAPE));
+		ctl_json_print_line(event);
 	else
 		event_print(event);
 	json_object_put(event);

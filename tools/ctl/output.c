@@ -3,6 +3,7 @@
  * smcctl: messages, JSON and tables.
  */
 #include "smcctl.h"
+#include "smc_json.h"
 #include <smc/proto/clc_msg.h>
 
 #include <stdarg.h>
@@ -193,6 +194,47 @@ void ctl_json_add_reason(struct json_object *obj, const char *key, __u32 code)
 	ctl_json_add_str(obj, text_key, code ? smc_clc_reason_str(code) : "none");
 }
 
+/* Return a copy with the number of the format in front. Lists get it in each of their objects. */
+static struct json_object *json_add_format(struct json_object *obj)
+{
+	struct json_object *copy;
+	size_t i;
+
+	if (json_object_is_type(obj, json_type_array)) {
+		copy = json_object_new_array();
+		for (i = 0; i < json_object_array_length(obj); i++) {
+			struct json_object *one = json_object_array_get_idx(obj, i);
+
+			json_object_array_add(copy, json_add_format(one));
+		}
+		return copy;
+	}
+	if (!json_object_is_type(obj, json_type_object))
+		return json_object_get(obj);
+	copy = json_object_new_object();
+	ctl_json_add_u64(copy, "format", SMC_JSON_FORMAT);
+	json_object_object_foreach(obj, key, val)
+		json_object_object_add(copy, key, json_object_get(val));
+	return copy;
+}
+
+static void json_print(struct json_object *obj, int flags)
+{
+	struct json_object *copy = json_add_format(obj);
+
+	puts(json_object_to_json_string_ext(copy, flags | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(copy);
+}
+
+/**
+ * ctl_json_print_line() - print an object as JSON in one line, as one of many
+ * @obj: object
+ */
+void ctl_json_print_line(struct json_object *obj)
+{
+	json_print(obj, JSON_C_TO_STRING_PLAIN);
+}
+
 /**
  * ctl_json_print() - print an object or a list as JSON
  * @obj: object or array
@@ -207,8 +249,7 @@ void ctl_json_print(struct json_object *obj)
 			return;
 		}
 	}
-	puts(json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PRETTY |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_print(obj, JSON_C_TO_STRING_PRETTY);
 }
 
 static const char *cell_text(struct json_object *row, const char *key)

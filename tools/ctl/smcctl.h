@@ -113,6 +113,7 @@ void ctl_json_add_u64(struct json_object *obj, const char *key, __u64 val);
 void ctl_json_add_hex32(struct json_object *obj, const char *key, __u32 val);
 void ctl_json_add_reason(struct json_object *obj, const char *key, __u32 code);
 void ctl_json_print(struct json_object *obj);
+void ctl_json_print_line(struct json_object *obj);
 void ctl_table_print(struct json_object *array, const struct ctl_column *cols, size_t num);
 void ctl_table_print_indented(struct json_object *array, const struct ctl_column *cols, size_t num,
 			      int indent);

@@ -150,7 +150,7 @@ static void watch_print_json(const struct sample *from, const struct sample *to)
 		snprintf(text, sizeof(text), "%.3f", val);
 		json_object_object_add(obj, keys[i], json_object_new_double_s(val, text));
 	}
-	puts(json_object_to_json_string_ext(obj, JSON_C_TO_STRING_PLAIN));
+	ctl_json_print_line(obj);
 	json_object_put(obj);
 }
 

@@ -48,7 +48,7 @@ fallback    client [fd00::1]:40000 [fd00::2]:80 0x05000000 (declined by peer), p
 group end   0x00000100 server, peer 10.0.0.2, 12 connections, 601.0 s, 3.0M bytes sent, 4.0k received (idle), and 5 before it' lines normal monitor 7
 expect 'as JSON: an object per line' 7 sh -c "FAKE_NL=normal LD_PRELOAD='$fake' \
 	./smcctl -j monitor 7 | grep -c '^{.*}\$'"
-expect 'as JSON: the first one' '{"event":"group begin","net_cookie":7,"group":"0x00000100","role":"server","peer_addr":"10.0.0.2"}' \
+expect 'as JSON: the first one' '{"format":1,"event":"group begin","net_cookie":7,"group":"0x00000100","role":"server","peer_addr":"10.0.0.2"}' \
 	sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -j monitor 1 | sed 's/\"time\":\"[^\"]*\",//'"
 expect 'as JSON: times' '' sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl -j monitor 7 |
 	grep -v '\"time\":\"20[0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\.[0-9][0-9][0-9]Z\"'"
