@@ -13,7 +13,8 @@
 
 static void smc_pnet_print_usage(FILE *out)
 {
-	fputs("Usage: smc_pnet [-s [ID] | -f | -d ID | -a ID {-I NETDEV | -D IBDEV [-P PORT]}]\n"
+	fputs("Usage: smc_pnet [-j] [-s [ID] | -f | -d ID |\n"
+	      "                      -a ID {-I NETDEV | -D IBDEV [-P PORT]}]\n"
 	      "  -a, --add ID            give devices this PNET ID\n"
 	      "  -d, --delete ID         remove this PNET ID\n"
 	      "  -s, --show [ID]         show the table, or one PNET ID\n"
@@ -21,28 +22,39 @@ static void smc_pnet_print_usage(FILE *out)
 	      "  -I, --interface NETDEV  a network device\n"
 	      "  -D, --ibdevice IBDEV    a RoCE device\n"
 	      "  -P, --ibport PORT       its port, 1 if not given\n"
+	      "  -j, --json              show JSON, as smcctl -j pnet\n"
 	      "  -h, --help              this text\n"
 	      "  -v, --version           version\n", out);
 }
 
-/* Print four words per entry: ID, netdev, device, port. The port of a netdev is 255. */
-static int table_show(const char *id)
+/* Print four words: ID, netdev, device, port. The port of a netdev is 255. */
+static void entry_print(struct json_object *e)
 {
-	struct json_object *entries = json_object_new_array();
+	bool ib = *ctl_json_text(e, "device");
+
+	printf("%s %s %s %s\n", ctl_json_text(e, "pnetid"), ib ? "n/a" : ctl_json_text(e, "netdev"),
+	       ib ? ctl_json_text(e, "device") : "n/a", ib ? ctl_json_text(e, "port") : "255");
+}
+
+static int table_show(const char *id, bool json)
+{
+	struct json_object *entries = json_object_new_array(), *wanted = json_object_new_array();
 	int rc = ctl_pnet_read(entries);
 	size_t i;
 
 	for (i = 0; rc == CTL_OK && i < json_object_array_length(entries); i++) {
 		struct json_object *e = json_object_array_get_idx(entries, i);
-		bool ib = *ctl_json_text(e, "device");
 
 		if (id && strcasecmp(id, ctl_json_text(e, "pnetid")))
 			continue;
-		printf("%s %s %s %s\n", ctl_json_text(e, "pnetid"),
-		       ib ? "n/a" : ctl_json_text(e, "netdev"),
-		       ib ? ctl_json_text(e, "device") : "n/a",
-		       ib ? ctl_json_text(e, "port") : "255");
+		if (json)
+			json_object_array_add(wanted, json_object_get(e));
+		else
+			entry_print(e);
 	}
+	if (rc == CTL_OK && json)
+		ctl_json_print(wanted);
+	json_object_put(wanted);
 	json_object_put(entries);
 	return rc;
 }
@@ -78,13 +90,15 @@ int smc_pnet_main(int argc, char **argv)
 		{ "show", no_argument, NULL, 's' }, { "flush", no_argument, NULL, 'f' },
 		{ "interface", required_argument, NULL, 'I' },
 		{ "ibdevice", required_argument, NULL, 'D' },
-		{ "ibport", required_argument, NULL, 'P' }, { "help", no_argument, NULL, 'h' },
+		{ "ibport", required_argument, NULL, 'P' }, { "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' }, { 0 },
 	};
 	char *id = NULL, *netdev = NULL, *ibdev = NULL, *port = NULL;
 	int c, command = 0;
+	bool json = false;
 
-	while ((c = getopt_long(argc, argv, "a:d:sfI:D:P:hv", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "a:d:sfI:D:P:jhv", options, NULL)) != -1) {
 		switch (c) {
 		case 'a':
 		case 'd':
@@ -104,6 +118,9 @@ int smc_pnet_main(int argc, char **argv)
 			break;
 		case 'P':
 			port = optarg;
+			break;
+		case 'j':
+			json = true;
 			break;
 		case 'h':
 			smc_pnet_print_usage(stdout);
@@ -126,7 +143,7 @@ int smc_pnet_main(int argc, char **argv)
 		return cmd_pnet(NULL, 2, (char *[]){ "del", id });
 	if (command == 'f')
 		return cmd_pnet(NULL, 1, (char *[]){ "flush" });
-	return table_show(id);
+	return table_show(id, json);
 wrong:
 	smc_pnet_print_usage(stderr);
 	return CTL_USAGE;

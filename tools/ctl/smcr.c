@@ -20,6 +20,8 @@
  * @type: print only groups of this type, NULL: any
  * @netdev: print only objects of this network device, NULL: any
  * @ibdev: print only objects of this RoCE device, NULL: any
+ * @json: print JSON, as smcctl does
+ * @list: collects the objects to print as JSON, NULL: they are printed one by one
  */
 struct smcr {
 	unsigned int details;
@@ -29,17 +31,20 @@ struct smcr {
 	const char *type;
 	const char *netdev;
 	const char *ibdev;
+	bool json;
+	struct json_object *list;
 };
 
 static void smcr_print_usage(FILE *out)
 {
-	fputs("Usage: smcr [-d | -dd] OBJECT [COMMAND]\n"
+	fputs("Usage: smcr [-d | -dd | -j] OBJECT [COMMAND]\n"
 	      "  linkgroup [show | link-show] [GROUP | type TYPE | netdev NETDEV | ibdev IBDEV]\n"
 	      "  device [show] [netdev NETDEV | ibdev IBDEV]\n"
 	      "  ueid [show | add NAME | del NAME | flush]\n"
 	      "  info\n"
 	      "  stats [show | json]\n"
 	      "  -d, --details    more columns; twice: also GIDs\n"
+	      "  -j, --json       JSON, as smcctl: all members\n"
 	      "  -a, --absolute   ignored: counters are never reset\n"
 	      "  -h, --help       this text\n"
 	      "  -v, --version    version\n"
@@ -141,6 +146,10 @@ static void group_print_details(struct json_object *group)
 
 static void group_print(const struct smcr *s, struct json_object *group, bool first)
 {
+	if (s->list) {
+		json_object_array_add(s->list, json_object_get(group));
+		return;
+	}
 	if (s->details) {
 		if (!first)
 			putchar('\n');
@@ -155,6 +164,8 @@ static void group_print(const struct smcr *s, struct json_object *group, bool fi
 /* Groups with details have no heading. */
 static void smcr_print_heading(const struct smcr *s)
 {
+	if (s->list)
+		return;
 	if (!s->links && !s->details)
 		printf("%-8s %-8s %-8s %-5s %-7s %s\n", "LG-ID", "LG-Role", "LG-Type", "VLAN",
 		       "#Conns", "PNET-ID");
@@ -171,6 +182,10 @@ static void smcr_print_heading(const struct smcr *s)
 
 static void link_print(const struct smcr *s, struct json_object *group, struct json_object *link)
 {
+	if (s->list) {
+		json_object_array_add(s->list, json_object_get(link));
+		return;
+	}
 	printf("%08x %-8s %-8s %-15s %-15s %6s", json_to_hex(group, "id"), group_get_role(group),
 	       group_get_type(group), ctl_json_text(link, "netdev"),
 	       word_translate(ctl_json_text(link, "state")), ctl_json_text(link, "connections"));
@@ -230,13 +245,35 @@ static int linkgroups_print(const struct smcr *s)
 
 /* ---- devices ---- */
 
+static void port_print(const struct smcr *s, struct json_object *p)
+{
+	bool active = !strcmp(ctl_json_text(p, "state"), "active");
+	char type[16];
+
+	if (s->list) {
+		json_object_array_add(s->list, json_object_get(p));
+		return;
+	}
+	/* 0 for a device without a PCI function */
+	snprintf(type, sizeof(type), "%#x", atoi(ctl_json_text(p, "pci_device")));
+	printf("%-15s %-8s %4s  %8s  %-13s  %3s  ", ctl_json_text(p, "netdev"),
+	       ctl_json_text(p, "device"), ctl_json_text(p, "port"),
+	       active ? "ACTIVE" : "INACTIVE", type, json_to_yes_no(p, "critical"));
+	if (s->details)
+		printf(" %04x  %-12s  %04x  ", atoi(ctl_json_text(p, "pci_fid")),
+		       ctl_json_text(p, "pci"), atoi(ctl_json_text(p, "pci_chid")));
+	printf(" %5s   %s%s\n", ctl_json_text(p, "links"),
+	       strcmp(ctl_json_text(p, "pnetid_by_user"), "true") ? "" : "*",
+	       ctl_json_text(p, "pnetid"));
+}
+
 static int devices_print(const struct smcr *s)
 {
 	struct json_object *ports = json_object_new_array();
 	int rc = ctl_device_read(ports);
 	size_t i;
 
-	if (rc == CTL_OK) {
+	if (rc == CTL_OK && !s->list) {
 		printf("%-15s %-8s %-5s %-9s %-14s %-5s", "Net-Dev", "IB-Dev", "IB-P", "IB-State",
 		       "Type", "Crit");
 		if (s->details)
@@ -244,23 +281,10 @@ static int devices_print(const struct smcr *s)
 		printf(" %-7s PNET-ID\n", "#Links");
 	}
 	for (i = 0; rc == CTL_OK && i < json_object_array_length(ports); i++) {
-		struct json_object *p = json_object_array_get_idx(ports, i);
-		bool active = !strcmp(ctl_json_text(p, "state"), "active");
-		char type[16];
+		struct json_object *port = json_object_array_get_idx(ports, i);
 
-		if (!link_is_wanted(s, p))
-			continue;
-		/* 0 for a device without a PCI function */
-		snprintf(type, sizeof(type), "%#x", atoi(ctl_json_text(p, "pci_device")));
-		printf("%-15s %-8s %4s  %8s  %-13s  %3s  ", ctl_json_text(p, "netdev"),
-		       ctl_json_text(p, "device"), ctl_json_text(p, "port"),
-		       active ? "ACTIVE" : "INACTIVE", type, json_to_yes_no(p, "critical"));
-		if (s->details)
-			printf(" %04x  %-12s  %04x  ", atoi(ctl_json_text(p, "pci_fid")),
-			       ctl_json_text(p, "pci"), atoi(ctl_json_text(p, "pci_chid")));
-		printf(" %5s   %s%s\n", ctl_json_text(p, "links"),
-		       strcmp(ctl_json_text(p, "pnetid_by_user"), "true") ? "" : "*",
-		       ctl_json_text(p, "pnetid"));
+		if (link_is_wanted(s, port))
+			port_print(s, port);
 	}
 	json_object_put(ports);
 	return rc;
@@ -294,12 +318,26 @@ static int usage_fail(void)
 	return CTL_USAGE;
 }
 
+/* Print what one of these functions prints, or all of it as JSON. */
+static int smcr_list(struct smcr *s, int (*print)(const struct smcr *s))
+{
+	int rc;
+
+	if (s->json)
+		s->list = json_object_new_array();
+	rc = print(s);
+	if (s->list && rc == CTL_OK)
+		ctl_json_print(s->list);
+	json_object_put(s->list);
+	return rc;
+}
+
 static int smcr_run(struct smcr *s, int argc, char **argv)
 {
-	struct ctl_opts opts = { .port = -1, .local_port = -1, .peer_port = -1 };
+	struct ctl_opts opts = { .port = -1, .local_port = -1, .peer_port = -1, .json = s->json };
 	const char *object = argc ? argv[0] : "";
 	const char *word = argc > 1 ? argv[1] : "";
-	bool show = word_matches(word, "show") || word_matches(word, "all");
+	bool show = word_matches(word, "show") || word_matches(word, "all"), json;
 
 	if (word_matches(object, "help")) {
 		smcr_print_usage(stdout);
@@ -309,11 +347,11 @@ static int smcr_run(struct smcr *s, int argc, char **argv)
 		s->links = word_matches(word, "link-show");
 		argc -= 1 + (show || s->links);
 		argv += 1 + (show || s->links);
-		return filter_parse(s, argc, argv) ? linkgroups_print(s) : usage_fail();
+		return filter_parse(s, argc, argv) ? smcr_list(s, linkgroups_print) : usage_fail();
 	}
 	if (word_matches(object, "device"))
 		return filter_parse(s, argc - 1 - show, argv + 1 + show) && !s->one && !s->type ?
-			devices_print(s) : usage_fail();
+			smcr_list(s, devices_print) : usage_fail();
 	if (word_matches(object, "ueid"))
 		return cmd_ueid(&opts, show ? 0 : argc - 1, argv + 1);
 	if (word_matches(object, "stats") && *word && word_matches(word, "reset") && argc == 2) {
@@ -321,8 +359,9 @@ static int smcr_run(struct smcr *s, int argc, char **argv)
 			  "smcctl watch prints rates, 'smcr stats json' can be subtracted");
 		return CTL_FAILURE;
 	}
-	opts.json = word_matches(object, "stats") && word_matches(word, "json");
-	if (argc > 1 + (show || opts.json))
+	json = word_matches(object, "stats") && word_matches(word, "json");
+	opts.json |= json;
+	if (argc > 1 + (show || json))
 		return usage_fail();
 	if (word_matches(object, "info"))
 		return cmd_info(&opts);
@@ -377,18 +416,22 @@ int smcr_main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "details", no_argument, NULL, 'd' }, { "absolute", no_argument, NULL, 'a' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	struct smcr s = { 0 };
 	int c;
 
-	while ((c = getopt_long(argc, argv, "adhv", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "adjhv", options, NULL)) != -1) {
 		switch (c) {
 		case 'a':
 			break;
 		case 'd':
 			s.details++;
+			break;
+		case 'j':
+			s.json = true;
 			break;
 		case 'h':
 			smcr_print_usage(stdout);

@@ -19,6 +19,7 @@
  * @smcd: only sockets of SMC-D
  * @smcr: only sockets of SMC-R, with their link
  * @wide: do not cut addresses
+ * @json: print JSON, as smcctl does
  */
 struct smcss {
 	bool listening;
@@ -26,6 +27,7 @@ struct smcss {
 	bool smcd;
 	bool smcr;
 	bool wide;
+	bool json;
 };
 
 /* Return a member as a number; it may be a string such as "0x80". */
@@ -148,14 +150,24 @@ static void sock_print_connection(const struct smcss *s, struct json_object *soc
 		sock_print_link(sock);
 }
 
+static bool sock_listens(struct json_object *sock)
+{
+	return !strcmp(ctl_json_text(sock, "state"), "LISTEN");
+}
+
+static bool sock_is_wanted(const struct smcss *s, struct json_object *sock)
+{
+	const char *mode = ctl_json_text(sock, "mode");
+
+	return (!s->listening || sock_listens(sock)) && (!s->smcd || !strcmp(mode, "SMCD")) &&
+	       (!s->smcr || !strcmp(mode, "SMCR"));
+}
+
 static void sock_print(const struct smcss *s, struct json_object *sock)
 {
-	const char *state = ctl_json_text(sock, "state"), *mode = ctl_json_text(sock, "mode");
-	bool listens = !strcmp(state, "LISTEN");
+	const char *state = ctl_json_text(sock, "state");
+	bool listens = sock_listens(sock);
 
-	if ((s->listening && !listens) || (s->smcd && strcmp(mode, "SMCD")) ||
-	    (s->smcr && strcmp(mode, "SMCR")))
-		return;
 	printf("%-14s %05llu %07llu", state, json_to_num(sock, "uid"), json_to_num(sock, "inode"));
 	if (strcmp(state, "INIT"))
 		sock_print_addr(s, sock, "local", listens ? 0 : ADDR_WIDTH);
@@ -167,15 +179,36 @@ static void sock_print(const struct smcss *s, struct json_object *sock)
 	putchar('\n');
 }
 
+static void socks_print(const struct smcss *s, struct json_object *socks)
+{
+	struct json_object *wanted = json_object_new_array();
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(socks); i++) {
+		struct json_object *sock = json_object_array_get_idx(socks, i);
+
+		if (sock_is_wanted(s, sock))
+			json_object_array_add(wanted, json_object_get(sock));
+	}
+	if (s->json)
+		ctl_json_print(wanted);
+	else
+		smcss_print_heading(s);
+	for (i = 0; !s->json && i < json_object_array_length(wanted); i++)
+		sock_print(s, json_object_array_get_idx(wanted, i));
+	json_object_put(wanted);
+}
+
 static void smcss_print_usage(FILE *out)
 {
-	fputs("Usage: smcss [-adlDRW]\n"
+	fputs("Usage: smcss [-adjlDRW]\n"
 	      "  -a, --all        also listening and new sockets\n"
 	      "  -l, --listening  listening sockets\n"
 	      "  -d, --debug      also buffers and cursors\n"
 	      "  -D, --smcd       sockets of SMC-D\n"
 	      "  -R, --smcr       sockets of SMC-R, with their links\n"
 	      "  -W, --wide       do not cut addresses\n"
+	      "  -j, --json       JSON, as smcctl -j sock: all members\n"
 	      "  -h, --help       this text\n"
 	      "  -v, --version    version\n", out);
 }
@@ -193,16 +226,16 @@ int smcss_main(int argc, char **argv)
 		{ "all", no_argument, NULL, 'a' }, { "listening", no_argument, NULL, 'l' },
 		{ "debug", no_argument, NULL, 'd' }, { "smcd", no_argument, NULL, 'D' },
 		{ "smcr", no_argument, NULL, 'R' }, { "wide", no_argument, NULL, 'W' },
+		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' }, { "version", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	struct ctl_opts opts = { .port = -1, .local_port = -1, .peer_port = -1 };
 	struct smcss s = { 0 };
 	struct json_object *socks;
-	size_t i;
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "aldDRWhv", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "aldDRWjhv", options, NULL)) != -1) {
 		switch (c) {
 		case 'l':
 			s.listening = true;
@@ -223,6 +256,9 @@ int smcss_main(int argc, char **argv)
 		case 'W':
 			s.wide = true;
 			break;
+		case 'j':
+			s.json = true;
+			break;
 		case 'h':
 			smcss_print_usage(stdout);
 			return CTL_OK;
@@ -241,9 +277,7 @@ int smcss_main(int argc, char **argv)
 	socks = json_object_new_array();
 	rc = ctl_sock_read(&opts, socks);
 	if (rc == CTL_OK)
-		smcss_print_heading(&s);
-	for (i = 0; rc == CTL_OK && i < json_object_array_length(socks); i++)
-		sock_print(&s, json_object_array_get_idx(socks, i));
+		socks_print(&s, socks);
 	json_object_put(socks);
 	return rc;
 }
