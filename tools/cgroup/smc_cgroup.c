@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "smc_cgroup.h"
 #include "prog.h"
+#include "smc_json.h"
 #include "smc_tools.h"
 
 #include <bpf/bpf.h>
@@ -70,7 +71,27 @@ struct target {
 	int fd;
 };
 
+/**
+ * struct status - what is known of a started target
+ * @title: path of the cgroup, HOST, or "" if the path is not known
+ * @id: identifier of the cgroup as text, "" for the host
+ * @fault: errno with which the path was not found, 0: none
+ * @started: the target was started, not only begun
+ * @state_fault: errno with which @state was not read, 0: none
+ * @state: which sockets are converted
+ */
+struct status {
+	char title[PATH_MAX];
+	const char *id;
+	int fault;
+	bool started;
+	int state_fault;
+	struct smc_cgroup_state state;
+};
+
 static bool debug;
+static bool json;
+static unsigned int json_objects;
 
 static int __printf(1, 2) err_msg(const char *format, ...)
 {
@@ -460,35 +481,91 @@ static int target_stop(const struct target *target)
 	return RC_NONE;
 }
 
-/* Print the status of a target. Return false if SWITCH is missing: a loader died half-way. */
-static bool target_show(const char *name)
+/* Read the status of the target whose folder of pins is called @name. */
+static void status_read(struct status *s, const char *name)
 {
-	struct smc_cgroup_state now;
-	char title[PATH_MAX] = HOST, path[512];
+	char path[512];
 	__u32 key = 0;
 	int fd;
 
-	if (strcmp(name, HOST) && !cgroup_find_name(name, title, sizeof(title)))
-		snprintf(title, sizeof(title), "cgroup %s, %s", name,
-			 errno == ESTALE ? "removed" : strerror(errno));
-	snprintf(path, sizeof(path), PIN_DIR "/%s", name);
-	if (!pins_started(path)) {
-		printf("%s: a start was broken off, new TCP sockets stay TCP\n", title);
-		return false;
+	memset(s, 0, sizeof(*s));
+	snprintf(s->title, sizeof(s->title), HOST);
+	s->id = strcmp(name, HOST) ? name : "";
+	if (*s->id && !cgroup_find_name(name, s->title, sizeof(s->title))) {
+		s->fault = errno;
+		s->title[0] = '\0';
 	}
+	snprintf(path, sizeof(path), PIN_DIR "/%s", name);
+	s->started = pins_started(path);
+	if (!s->started)
+		return;
 	snprintf(path, sizeof(path), PIN_DIR "/%s/" STATE, name);
 	fd = bpf_obj_get(path);
-	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &now))
-		printf("%s: unknown (%s)\n", title, strerror(errno));
-	else if (now.inet || now.inet6)
-		printf("%s: new TCP sockets become SMC sockets%s\n", title,
-		       !now.inet6 ? ", those of IPv6 stay TCP" :
-		       !now.inet ? ", those of IPv4 stay TCP" : "");
-	else
-		printf("%s: new TCP sockets stay TCP, no module serves IPPROTO_SMC\n", title);
+	if (fd < 0 || bpf_map_lookup_elem(fd, &key, &s->state))
+		s->state_fault = errno;
 	if (fd >= 0)
 		close(fd);
-	return true;
+}
+
+static void status_print(const struct status *s)
+{
+	if (s->fault)
+		printf("cgroup %s, %s", s->id,
+		       s->fault == ESTALE ? "removed" : strerror(s->fault));
+	else
+		printf("%s", s->title);
+	if (!s->started)
+		puts(": a start was broken off, new TCP sockets stay TCP");
+	else if (s->state_fault)
+		printf(": unknown (%s)\n", strerror(s->state_fault));
+	else if (s->state.inet || s->state.inet6)
+		printf(": new TCP sockets become SMC sockets%s\n",
+		       !s->state.inet6 ? ", those of IPv6 stay TCP" :
+		       !s->state.inet ? ", those of IPv4 stay TCP" : "");
+	else
+		puts(": new TCP sockets stay TCP, no module serves IPPROTO_SMC");
+}
+
+static const char *json_bool(bool val)
+{
+	return val ? "true" : "false";
+}
+
+/* Print an element of the list that json_list_end() ends. */
+static void status_print_json(const struct status *s)
+{
+	printf("%s  {\n    \"format\":%d", json_objects++ ? ",\n" : "[\n", SMC_JSON_FORMAT);
+	if (*s->id)
+		printf(",\n    \"id\":%llu", strtoull(s->id, NULL, 10));
+	if (!s->fault) {
+		printf(",\n    \"target\":");
+		smc_json_put_str(stdout, s->title);
+	} else if (s->fault == ESTALE) {
+		printf(",\n    \"removed\":true");
+	}
+	printf(",\n    \"started\":%s", json_bool(s->started));
+	if (s->started && !s->state_fault)
+		printf(",\n    \"inet\":%s,\n    \"inet6\":%s", json_bool(s->state.inet),
+		       json_bool(s->state.inet6));
+	printf("\n  }");
+}
+
+static void json_list_end(void)
+{
+	puts(json_objects ? "\n]" : "[]");
+}
+
+/* Print the status of a target. Return false if SWITCH is missing: a loader died half-way. */
+static bool target_show(const char *name)
+{
+	struct status s;
+
+	status_read(&s, name);
+	if (json)
+		status_print_json(&s);
+	else
+		status_print(&s);
+	return s.started;
 }
 
 static int targets_show(const char *cgroup)
@@ -501,12 +578,14 @@ static int targets_show(const char *cgroup)
 	if (cgroup) {
 		if (target_find(cgroup, &target))
 			return RC_FAILED;
-		if (!pins_started(target.pin)) {
+		started = pins_started(target.pin);
+		if (started)
+			target_show(strrchr(target.pin, '/') + 1);
+		else if (!json)
 			printf("%s: not started\n", target.title);
-			return RC_NONE;
-		}
-		target_show(strrchr(target.pin, '/') + 1);
-		return 0;
+		if (json)
+			json_list_end();
+		return started ? 0 : RC_NONE;
 	}
 	dir = opendir(PIN_DIR);
 	if (!dir && errno != ENOENT)
@@ -519,7 +598,9 @@ static int targets_show(const char *cgroup)
 	}
 	if (dir)
 		closedir(dir);
-	if (!any)
+	if (json)
+		json_list_end();
+	else if (!any)
 		puts("not started");
 	return started ? 0 : RC_NONE;
 }
@@ -534,6 +615,7 @@ static void usage_print(FILE *out)
 	      "  stop          open TCP sockets again; existing SMC sockets do not change\n"
 	      "  status        list what was started; exit status 3 if nothing was\n"
 	      "\n"
+	      "  -j, --json    status: print JSON\n"
 	      "  -d, --debug   print messages of libbpf and of the kernel on stderr\n"
 	      "  -h, --help    show this text\n"
 	      "  -V, --version show the version\n"
@@ -557,6 +639,8 @@ int main(int argc, char **argv)
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
 		if (!strcmp(argv[i], "-d") || !strcmp(argv[i], "--debug")) {
 			debug = true;
+		} else if (!strcmp(argv[i], "-j") || !strcmp(argv[i], "--json")) {
+			json = true;
 		} else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
 			usage_print(stdout);
 			return 0;
@@ -579,6 +663,8 @@ int main(int argc, char **argv)
 		return targets_show(argv[i]);
 	if (strcmp(word, "start") && strcmp(word, "stop"))
 		return usage_fail("start, stop or status, not ", word);
+	if (json)
+		return usage_fail("option --json is for status, not ", word);
 	if (target_find(argv[i], &target))
 		return RC_FAILED;
 	return strcmp(word, "start") ? target_stop(&target) : target_start(&target);
