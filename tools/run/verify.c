@@ -2,10 +2,12 @@
 /*
  * libsmc_verify.so: report at exit which connections of a program used SMC.
  *
- * smc_run --verify loads this library behind libsmc_preload.so. When the program closes a connected
- * stream socket, or exits with it open, the library looks up its inode in sock_diag.
+ * smc_run --verify loads this library behind libsmc_preload.so; --json sets SMC_RUN_JSON. When
+ * the program closes a connected stream socket, or exits with it open, the library looks up its
+ * inode in sock_diag.
  */
 #define _GNU_SOURCE
+#include "smc_json.h"
 #include "smc_tools.h"
 
 #include <arpa/inet.h>
@@ -42,12 +44,14 @@ int smc_verify_close(int fd) __asm__("close") SMC_EXPORTED;
  * @inode: inode number of the socket
  * @smc: the connection used SMC-R
  * @text: line of the report
+ * @json: the same as a JSON object, NULL if that is not wanted
  */
 struct conn {
 	struct conn *next;
 	ino_t inode;
 	bool smc;
 	char text[400];
+	char *json;
 };
 
 /**
@@ -71,6 +75,7 @@ static struct {
 	int (*getsockopt)(int fd, int level, int name, void *val, socklen_t *len);
 	struct conn *conns, **last;
 	struct stat err;
+	bool json;
 	pthread_mutex_t lock;
 } ver = { .last = &ver.conns, .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -90,6 +95,7 @@ static void verify_setup(void)
 	*(void **)&ver.getsockopt = dlsym(RTLD_NEXT, "getsockopt");
 	if (fstat(STDERR_FILENO, &ver.err))
 		ver.err.st_ino = 0;
+	ver.json = getenv("SMC_RUN_JSON");
 	pthread_atfork(NULL, NULL, verify_reset);
 }
 
@@ -169,28 +175,88 @@ out:
 	return n >= 0;
 }
 
-static const char *addr_format(const struct sockaddr_storage *ss, char *text, size_t size)
+/**
+ * struct end - address of one end of a connection
+ * @host: IP address
+ * @port: port
+ * @text: both
+ */
+struct end {
+	char host[INET6_ADDRSTRLEN];
+	unsigned int port;
+	char text[64];
+};
+
+static void end_format(struct end *end, const struct sockaddr_storage *ss)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
-	char host[INET6_ADDRSTRLEN] = "?";
 
+	memcpy(end->host, "?", sizeof("?"));
 	if (ss->ss_family == AF_INET6) {
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		snprintf(text, size, "[%s]:%u", host, ntohs(in6->sin6_port));
+		inet_ntop(AF_INET6, &in6->sin6_addr, end->host, sizeof(end->host));
+		end->port = ntohs(in6->sin6_port);
+		snprintf(end->text, sizeof(end->text), "[%s]:%u", end->host, end->port);
 	} else {
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(text, size, "%s:%u", host, ntohs(in->sin_port));
+		inet_ntop(AF_INET, &in->sin_addr, end->host, sizeof(end->host));
+		end->port = ntohs(in->sin_port);
+		snprintf(end->text, sizeof(end->text), "%s:%u", end->host, end->port);
 	}
-	return text;
 }
 
-static void conn_describe(struct conn *conn, bool smc)
+/* Format a member that is a reason, and its text. */
+static void reason_write_json(FILE *out, const char *key, __u32 code)
+{
+	fprintf(out, "\"%s\":\"0x%08x\",\"%s_text\":", key, code, key);
+	smc_json_put_str(out, code ? smc_clc_reason_str(code) : "none");
+}
+
+/* Set @conn->json to what is known of the connection; @detail is a sentence about that. */
+static void conn_write_json(struct conn *conn, const struct end *local, const struct end *peer,
+			    const struct diag_query *query, bool smc, const char *detail)
+{
+	char device[sizeof(query->link.lnk[0].ibname) + 1];
+	bool fallback = query->found && query->msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP;
+	size_t size;
+	FILE *out = open_memstream(&conn->json, &size);
+
+	if (!out)
+		return;
+	fprintf(out, "{\"local_addr\":\"%s\",\"local_port\":%u", local->host, local->port);
+	fprintf(out, ",\"peer_addr\":\"%s\",\"peer_port\":%u", peer->host, peer->port);
+	fprintf(out, ",\"mode\":\"%s\"", conn->smc ? "SMCR" : !smc || fallback ? "TCP" : "unknown");
+	if (fallback) {
+		fputs(",\"fallback\":{", out);
+		reason_write_json(out, "reason", query->fback.reason);
+		fputc(',', out);
+		reason_write_json(out, "peer_reason", query->fback.peer_diagnosis);
+		fputc('}', out);
+	}
+	if (conn->smc) {
+		snprintf(device, sizeof(device), "%.*s", (int)sizeof(query->link.lnk[0].ibname),
+			 query->link.lnk[0].ibname);
+		fprintf(out, ",\"link\":{\"role\":\"%s\",\"device\":",
+			query->link.role ? "server" : "client");
+		smc_json_put_str(out, device);
+		fputc('}', out);
+	}
+	fputs(",\"detail\":", out);
+	smc_json_put_str(out, detail);
+	fputc('}', out);
+	fclose(out);
+}
+
+static void conn_describe(struct conn *conn, const struct end *local, const struct end *peer,
+			  bool smc)
 {
 	struct diag_query query = { .inode = conn->inode };
-	size_t at = strlen(conn->text), room = sizeof(conn->text) - at;
-	char *text = conn->text + at;
+	size_t at, room;
+	char *text;
 
+	snprintf(conn->text, sizeof(conn->text), "%s to %s: ", local->text, peer->text);
+	at = strlen(conn->text);
+	room = sizeof(conn->text) - at;
+	text = conn->text + at;
 	if (!smc) {
 		snprintf(text, room, "TCP, not an SMC socket: by a rule, or no SMC module");
 	} else if (!diag_query_run(&query)) {
@@ -210,6 +276,8 @@ static void conn_describe(struct conn *conn, bool smc)
 			 query.link.lnk[0].ibname[0] ? ", on " : "",
 			 (int)sizeof(query.link.lnk[0].ibname), query.link.lnk[0].ibname);
 	}
+	if (ver.json)
+		conn_write_json(conn, local, peer, &query, smc, text);
 }
 
 /* Record a descriptor that is closed, or open at exit, if it is a connected stream socket. */
@@ -218,7 +286,7 @@ static void conn_record(int fd)
 	struct sockaddr_storage local, peer;
 	socklen_t llen = sizeof(local), plen = sizeof(peer);
 	int saved = errno, domain, protocol;
-	char from[64], to[64];
+	struct end near, far;
 	struct conn *conn, *old;
 	struct stat st;
 
@@ -233,9 +301,9 @@ static void conn_record(int fd)
 	if (!conn)
 		goto out;
 	conn->inode = st.st_ino;
-	snprintf(conn->text, sizeof(conn->text), "%s to %s: ",
-		 addr_format(&local, from, sizeof(from)), addr_format(&peer, to, sizeof(to)));
-	conn_describe(conn, domain == FAMILY_SMC || protocol == PROTO_SMC);
+	end_format(&near, &local);
+	end_format(&far, &peer);
+	conn_describe(conn, &near, &far, domain == FAMILY_SMC || protocol == PROTO_SMC);
 	pthread_mutex_lock(&ver.lock);
 	/* a duplicate of the descriptor has the same inode */
 	for (old = ver.conns; old && old->inode != conn->inode; old = old->next)
@@ -246,6 +314,8 @@ static void conn_record(int fd)
 		conn = NULL;
 	}
 	pthread_mutex_unlock(&ver.lock);
+	if (conn)
+		free(conn->json);
 	free(conn);
 out:
 	errno = saved;
@@ -271,18 +341,34 @@ static void conns_record_open(void)
 	closedir(dir);
 }
 
-__attribute__((destructor))
-static void verify_report(void)
+/* One line with all connections of the process, in one write: other processes write theirs. */
+static void conns_write_json(void)
+{
+	const struct conn *conn;
+	unsigned int smc = 0;
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return;
+	fprintf(out, "{\"format\":%d,\"pid\":%ld,\"connections\":[", SMC_JSON_FORMAT,
+		(long)getpid());
+	for (conn = ver.conns; conn; conn = conn->next) {
+		fprintf(out, "%s%s", conn->json ? conn->json : "{}", conn->next ? "," : "");
+		smc += conn->smc;
+	}
+	fprintf(out, "],\"smc\":%u}\n", smc);
+	if (!fclose(out))
+		dprintf(STDERR_FILENO, "%s", line);
+	free(line);
+}
+
+static void conns_write_text(void)
 {
 	unsigned int nr = 0, smc = 0;
 	const struct conn *conn;
-	struct stat st;
 
-	conns_record_open();
-	/* descriptor 2 of a daemon may be another file */
-	if (!ver.conns || fstat(STDERR_FILENO, &st) || st.st_dev != ver.err.st_dev ||
-	    st.st_ino != ver.err.st_ino)
-		return;
 	for (conn = ver.conns; conn; conn = conn->next) {
 		dprintf(STDERR_FILENO, "smc_run[%ld]: %s\n", (long)getpid(), conn->text);
 		nr++;
@@ -290,4 +376,20 @@ static void verify_report(void)
 	}
 	dprintf(STDERR_FILENO, "smc_run[%ld]: %u of %u connections by SMC-R\n", (long)getpid(), smc,
 		nr);
+}
+
+__attribute__((destructor))
+static void verify_report(void)
+{
+	struct stat st;
+
+	conns_record_open();
+	/* descriptor 2 of a daemon may be another file */
+	if (!ver.conns || fstat(STDERR_FILENO, &st) || st.st_dev != ver.err.st_dev ||
+	    st.st_ino != ver.err.st_ino)
+		return;
+	if (ver.json)
+		conns_write_json();
+	else
+		conns_write_text();
 }
