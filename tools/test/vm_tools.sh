@@ -188,6 +188,14 @@ case_verify()
 		sync_signal plain
 		wait "$server" || fail "TCP server: $(cat /tmp/server)"
 		grep -q ': SMC-R, server, on rxe0$' /tmp/verdict || fail "server: $(cat /tmp/verdict)"
+		/t/smc_run --verify -j /t/sockprobe new,4 "bind,0.0.0.0,$((PORT + 6))" listen accept \
+			recv send,pong > /tmp/server 2> /tmp/verdict.json &
+		server=$!
+		wait_for 10 listening $((PORT + 6)) || fail "not listening"
+		sync_signal json
+		wait "$server" || fail "server: $(cat /tmp/server)"
+		grep -q '"mode":"SMCR","link":{"role":"server","device":"rxe0"}.*"smc":1}$' /tmp/verdict.json ||
+			fail "server: $(cat /tmp/verdict.json)"
 	else
 		sync_wait ready || fail "server"
 		/t/smc_run --verify /t/sockprobe new,4 "connect,$(peer_addr),$((PORT + 4))" send,ping \
@@ -199,6 +207,11 @@ case_verify()
 			recv 2> /tmp/verdict > /dev/null
 		grep -q ': TCP: .* (03010000)$' /tmp/verdict || fail "fallback: $(cat /tmp/verdict)"
 		grep -q ': 0 of 1 connections by SMC-R$' /tmp/verdict || fail "client: $(cat /tmp/verdict)"
+		sync_wait json || fail "server"
+		/t/smc_run --verify -j /t/sockprobe new,4 "connect,$(peer_addr),$((PORT + 6))" send,ping \
+			recv 2> /tmp/verdict.json > /dev/null
+		grep -q '"mode":"SMCR","link":{"role":"client","device":"rxe0"}.*"smc":1}$' /tmp/verdict.json ||
+			fail "client: $(cat /tmp/verdict.json)"
 	fi
 	cat /tmp/verdict
 	sync_barrier end

@@ -187,6 +187,10 @@ case_module_goes()
 	load_smc || fail "the module cannot be loaded again"
 	smc_cgroup status
 	expect "status" "$(cat /run/said)" = "/chosen: new TCP sockets become SMC sockets"
+	smc_cgroup -j status
+	tr -d ' \n' < /run/said |
+		grep -qx '\[{"format":1,"id":[0-9]*,"target":"/chosen","started":true,"inet":true,"inet6":true}\]' ||
+		fail "status: $(cat /run/said)"
 	exchange chosen chosen
 	expect_rdma 1
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
