@@ -183,8 +183,7 @@ static void sums_print_json(struct json_object *sums, double seconds, const char
 		}
 	}
 	json_object_object_add(line, "rates", list);
-	puts(json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
-						  JSON_C_TO_STRING_NOSLASHESCAPE));
+	ctl_json_print_line(line);
 	json_object_put(line);
 }
 

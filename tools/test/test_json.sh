@@ -60,6 +60,7 @@ for file in test/golden/*.json; do
 	lines=
 	case $file in
 	enable.json | disable.json) document=enabled ;;
+	watch-*.json) document=watch-by lines=lines ;;
 	watch.json | monitor.json) document=${file%.json} lines=lines ;;
 	*) document=${file%.json} document=${document%%-*} ;;
 	esac
