@@ -595,7 +595,7 @@ static void llc_add_deleted_confirmed(struct kunit *test)
 	mutex_lock(&p.lgr->mutex);
 	llc_link_receive(link, &confirm);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
-	flush_work(&llc_pair_llc(&p)->work);
+	flush_work(&p.lgr->llc->work);
 	mutex_unlock(&p.lgr->mutex);
 	llc_one_expect_given_up(test, &p);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_ADD), added);
