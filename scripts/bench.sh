@@ -182,6 +182,7 @@ once=
 for n in 1 32 255; do
 	for what in pd cq qp mr region_kb slab_kb used_kb; do
 		once="$once --once mem_${n}_$what"
+		[ "$n" = 1 ] || once="$once --once silent_${n}_$what"
 	done
 done
 echo
@@ -195,7 +196,7 @@ cat <<END
 Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  raw: ib_write_bw
 of that size, and both ways of ib_write_lat.  fallback_*: connect, a byte each way and close of
 what ends as TCP, for the server or the client has no SMC socket, or its host has no RNIC.
-mem_N_*: of the client with N connections open, more than before: protection domains, completion
+mem_N_*: of the client with N connections open that have sent a byte (silent_N_*: none), more than before: protection domains, completion
 queues, queue pairs, memory regions and their size; slab; memory no longer free (the test
 program's share too).  Written to build/bench.json.
 END

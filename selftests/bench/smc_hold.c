@@ -5,6 +5,7 @@
  * connections of the smaller numbers stay open.
  */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +18,16 @@
 #define MAX_CONNS	20000UL
 
 static struct trf_client client = { .timeout_ms = 60000, .seed = 1 };
+static bool silent;
 
-/* Open a connection and exchange one byte in each direction on it. */
+/* Open a connection and exchange one byte in each direction on it, unless it is to be silent. */
 static int open_conn(struct trf_outcome *out)
 {
 	struct trf_req req;
 	int fd = trf_client_connect(&client, out);
 	int err;
 
-	if (fd < 0)
+	if (fd < 0 || silent)
 		return fd;
 	client.seed++;
 	trf_client_req(&client, &req, TRF_PINGPONG);
@@ -87,11 +89,12 @@ static void bad_usage(void)
 		"  --family F    smc, smc6, inet or inet6 (default smc)\n"
 		"  --port N      port of the server (default %u)\n"
 		"  --require M   smc or tcp: any other mode is an error\n"
+		"  --silent      nothing is sent; else a byte each way\n"
 		"COMMAND runs with $CONNS connections open, for each NUMBER\n", DEFAULT_PORT);
 	exit(2);
 }
 
-enum { O_FAMILY = 1, O_CONNECT, O_PORT, O_REQUIRE, O_RUN, O_NR };
+enum { O_FAMILY = 1, O_CONNECT, O_PORT, O_REQUIRE, O_RUN, O_SILENT, O_NR };
 
 static const struct option longopts[] = {
 	{ "family",	required_argument, NULL, O_FAMILY },
@@ -99,6 +102,7 @@ static const struct option longopts[] = {
 	{ "port",	required_argument, NULL, O_PORT },
 	{ "require",	required_argument, NULL, O_REQUIRE },
 	{ "run",	required_argument, NULL, O_RUN },
+	{ "silent",	no_argument, NULL, O_SILENT },
 	{ }
 };
 
@@ -113,6 +117,7 @@ int main(int argc, char **argv)
 		if (o >= O_NR)
 			bad_usage();
 		val[o] = optarg;
+		silent |= o == O_SILENT;
 	}
 	client.proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
 	port = val[O_PORT] ? strtoul(val[O_PORT], NULL, 0) : DEFAULT_PORT;

@@ -24,7 +24,8 @@ done
 CASES="$CASES memory:${LIMIT:-300}"
 export CASES
 
-: "${HOLD:=1 32 255}"
+# numbers of connections that have sent a byte, and of those that have sent nothing
+: "${HOLD:=1 32 255}" "${HOLD_SILENT:=32 255}"
 
 setup()
 {
@@ -243,8 +244,10 @@ case_memory()
 	for label in $LABELS; do
 		[ "$label" != raw ] || continue
 		[ "$HOST" = 1 ] || diag "memory of $label"
-		sync_barrier "begin.$label" 120 || exit 1
-		with_server "$label" memory
+		for what in memory silent; do
+			sync_barrier "begin.$label" 120 || exit 1
+			with_server "$label" $what
+		done
 	done
 }
 
@@ -273,29 +276,43 @@ memory_state()
 	     END { print "used_kb", -free }' /proc/meminfo /proc/zoneinfo
 }
 
-# Run by smc_hold, with $CONNS connections open.
-memory()
+# hold LABEL ROW OPTIONS: the rows ROW_N_* with N connections open
+hold()
 {
+	label_=$1 row_=$2
+	shift 2
 	# baseline: devices without any module, memory without connections
 	memory_state > /run/memory
 	cat /run/resources >> /run/memory
-	# shellcheck disable=SC2086 # numbers
 	/t/smc_hold --connect "$(peer_addr)" --family "$family" --require "$mode" \
-		--run ". /h/lib.sh; . $SCRIPT; memory_of $1" $HOLD ||
-		fail "$1: smc_hold ended with $?"
+		--run ". /h/lib.sh; . $SCRIPT; memory_of $label_ $row_" "$@" ||
+		fail "$label_: smc_hold ended with $?"
 }
 
-# memory_of LABEL: the difference to /run/memory as JSON lines
+memory()
+{
+	# shellcheck disable=SC2086 # numbers
+	hold "$1" mem $HOLD
+}
+
+silent()
+{
+	# shellcheck disable=SC2086 # numbers
+	hold "$1" silent --silent $HOLD_SILENT
+}
+
+# memory_of LABEL ROW: the difference to /run/memory as JSON lines
+# Run by smc_hold, with $CONNS connections open.
 memory_of()
 {
 	memory_state > /run/memory.now
 	# of two lines with the same name, the later one counts (see memory())
-	awk -v label="$1" -v conns="$CONNS" '
+	awk -v label="$1" -v row="$2" -v conns="$CONNS" '
 		NR == FNR { before[$1] = $2; next }
 		{
 			unit = $1 ~ /_kb$/ ? "KB" : "count"
-			printf "{\"row\": \"mem_%s_%s\", \"label\": \"%s\", \"value\": %d, ",
-				conns, $1, label, $2 - before[$1]
+			printf "{\"row\": \"%s_%s_%s\", \"label\": \"%s\", \"value\": %d, ",
+				row, conns, $1, label, $2 - before[$1]
 			printf "\"unit\": \"%s\", \"better\": \"lower\"}\n", unit
 		}' /run/memory /run/memory.now
 }
