@@ -49,12 +49,14 @@ static const char * const fate_names[FATES_NR] = { "orderly", "both ways", "clos
  * struct piece - bytes that one call has read
  * @next: piece that the same thread read after it
  * @over: number of the call's end among all begins and ends of such calls
+ * @by: the call
  * @len: number of bytes
  * @data: the bytes
  */
 struct piece {
 	struct piece *next;
 	u64 over;
+	const char *by;
 	size_t len;
 	u8 data[];
 };
@@ -293,6 +295,66 @@ static bool piece_continues(const struct slot *s, enum ends_where from, const st
 	return true;
 }
 
+/* The place of @len bytes in a writer's stream, of @end bytes at @all; first of all try @at. */
+static const u8 *bytes_find(const u8 *all, u64 end, u64 at, const u8 *bytes, size_t len)
+{
+	size_t few = len < 2 ? len : 2, many = len < 16 ? len : 16;
+
+	if (at + few <= end && !memcmp(all + at, bytes, few))
+		return all + at;
+	return memmem(all, end, bytes, many);
+}
+
+/* Print from which places of whose streams a piece is. */
+static void piece_report(const struct slot *s, enum ends_where from, const struct piece *p)
+{
+	u64 next[ROLES_NR], end[ROLES_NR];
+	u8 *all[ROLES_NR];
+	size_t n;
+
+	memcpy(next, s->flow[from].got, sizeof(next));
+	for (int w = 0; w < ROLES_NR; w++) {
+		/* a call that has not returned has sent up to a chunk more */
+		end[w] = s->flow[from].sent[w] + CHUNK;
+		all[w] = malloc(end[w]);
+		if (!all[w])
+			ends_die("no memory");
+		bytes_fill(s, from, w, 0, all[w], end[w]);
+	}
+	for (size_t i = 0; i < p->len; i += n) {
+		const u8 *bytes = p->data + i, *found = NULL;
+		unsigned int w = *bytes >> 6;
+		size_t run = 1;
+
+		while (i + run < p->len && bytes[run] >> 6 == w)
+			run++;
+		if (w < ROLES_NR)
+			found = bytes_find(all[w], end[w], next[w], bytes, run);
+		if (!found) {
+			n = run < 16 ? run : 16;
+			printf("#   %zu bytes: thread %u has not sent them\n", n, w);
+			continue;
+		}
+		for (n = 1; n < run && found + n < all[w] + end[w] && bytes[n] == found[n];)
+			n++;
+		printf("#   %zu bytes: of thread %u from %td on\n", n, w, found - all[w]);
+		next[w] = found - all[w] + n;
+	}
+	for (int w = 0; w < ROLES_NR; w++)
+		free(all[w]);
+}
+
+/* No call has read what follows the compared bytes. */
+static void flow_fail(const struct slot *s, enum ends_where from)
+{
+	for (int r = 0; r < ROLES_NR; r++)
+		for (const struct piece *p = s->flow[from].of[r].first; p; p = p->next) {
+			printf("# thread %d of end %d, %s, %zu bytes:\n", r, !from, p->by, p->len);
+			piece_report(s, from, p);
+		}
+	slot_fail(s, "wrong bytes", 0);
+}
+
 /* No other call may have read bytes before this piece without having said so yet. */
 static bool piece_is_settled(const struct flow *f, const struct piece *p)
 {
@@ -331,7 +393,7 @@ static void flow_compare(struct slot *s, enum ends_where from)
 			return;
 		if (!best) {
 			if (settled)
-				slot_fail(s, "wrong bytes", 0);
+				flow_fail(s, from);
 			return;
 		}
 		if (best->first->len < SHORT && !settled)
@@ -369,7 +431,7 @@ static void read_ends(struct task *t, ssize_t n)
 		p = malloc(sizeof(*p) + n);
 		if (!p)
 			ends_die("no memory");
-		*p = (struct piece){ .over = f->calls, .len = n };
+		*p = (struct piece){ .over = f->calls, .by = t->doing, .len = n };
 		memcpy(p->data, t->chunk, n);
 		if (r->last)
 			r->last->next = p;
