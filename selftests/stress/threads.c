@@ -101,6 +101,7 @@ struct slot;
  * @state: of its random numbers
  * @thread: its thread
  * @pipe: for splice
+ * @narrow: a pipe for one buffer
  * @file: for sendfile
  * @doing: its present operation, for the report of a standstill
  * @chunk: bytes that it reads or writes
@@ -112,6 +113,7 @@ struct task {
 	u64 state;
 	pthread_t thread;
 	int pipe[2];
+	int narrow[2];
 	int file;
 	const char *doing;
 	u8 chunk[CHUNK];
@@ -146,6 +148,7 @@ struct side {
  * @fate: how it ends
  * @ender: the end that begins with it
  * @open: both ends are connected
+ * @smc: ... and not by TCP
  * @since: when it was made
  * @side: both ends
  * @flow: by sending end
@@ -162,6 +165,7 @@ struct slot {
 	enum fate fate;
 	enum ends_where ender;
 	atomic_bool open;
+	atomic_bool smc;
 	atomic_ullong since;
 	struct side side[ENDS_NR];
 	struct flow flow[ENDS_NR];
@@ -612,17 +616,23 @@ static bool op_recv(struct task *t, bool sleeps)
 	return got(t, n, sleeps);
 }
 
+/*
+ * TCP's splice() moves what has arrived, gives up the lock of the socket, and goes on while the
+ * pipe has room. Another thread can read in between, so that what one call returns has a gap; not
+ * if the first bytes fill the pipe. SMC's returns bytes that follow each other.
+ */
 static bool op_splice_from(struct task *t, bool sleeps)
 {
+	const int *to = t->slot->smc ? t->pipe : t->narrow;
 	size_t len = 1 + task_rnd(t, CHUNK);
 	ssize_t n;
 	int err;
 
 	t->doing = "splice from the socket";
 	read_begins(t);
-	n = splice(own(t)->fd, NULL, t->pipe[1], NULL, len, sleeps ? 0 : SPLICE_F_NONBLOCK);
+	n = splice(own(t)->fd, NULL, to[1], NULL, len, sleeps ? 0 : SPLICE_F_NONBLOCK);
 	err = errno;
-	if (n > 0 && read(t->pipe[0], t->chunk, n) != n)
+	if (n > 0 && read(to[0], t->chunk, n) != n)
 		ends_die("read from a pipe");
 	read_ends(t, n);
 	errno = err;
@@ -833,6 +843,7 @@ static void slot_reset(struct slot *s)
 	s->fate = pick < 55 ? ORDERLY : pick < 65 ? BOTH_WAYS : pick < 85 ? CLOSED : RESET;
 	s->ender = stress_rnd(&state, ENDS_NR);
 	s->open = false;
+	s->smc = false;
 	s->since = tl_now_ns();
 	for (int i = 0; i < ENDS_NR; i++) {
 		s->side[i] = (struct side){ .fd = -1 };
@@ -909,6 +920,7 @@ static void slot_connect(struct slot *s)
 		}
 		declined_in_loss++;
 	}
+	s->smc = diag.mode == TL_MODE_SMCR;
 	s->open = true;
 	for (int i = 0; i < ENDS_NR; i++)
 		for (int r = 0; r < ROLES_NR; r++)
@@ -958,7 +970,9 @@ static void slot_open(struct slot *s)
 			t->side = i;
 			t->role = r;
 			t->file = memfd_create("bytes", MFD_CLOEXEC);
-			if (t->file < 0 || pipe2(t->pipe, O_CLOEXEC))
+			if (t->file < 0 || pipe2(t->pipe, O_CLOEXEC) ||
+			    pipe2(t->narrow, O_CLOEXEC) ||
+			    fcntl(t->narrow[1], F_SETPIPE_SZ, 1) < 0)
 				ends_die("pipe");
 			fcntl(t->pipe[1], F_SETPIPE_SZ, 4 * CHUNK);
 		}
