@@ -97,7 +97,6 @@ static void conn_rewind_tx(struct smc_conn *conn)
 	/* without any message there is nothing to validate, but a native peer counts moves */
 	tx->move.validate = smc_peer_can(&conn->lgr->peer, SMC_CAP_MOVE_HISTORY) || tx->seq ||
 			    tx->seq_done || tx->ring.sent_max;
-	/* else all is written or discarded, and the peer's RMBE may belong to another connection */
 	if (smc_conn_state_may_cdc(conn->state)) {
 		smc_ring_tx_rewind(&tx->ring, smc_peer_can(&conn->lgr->peer, SMC_CAP_ORDERLY_MOVE));
 		tx->move.left_seq = tx->seq;
@@ -108,6 +107,9 @@ static void conn_rewind_tx(struct smc_conn *conn)
 		smc_stats_add(conn->net, SMC_STAT_TX_AGAIN_BYTES, sent - tx->ring.sent);
 		smc_ring_rx_force_update(&conn->rx.ring);
 		tx->cons_due = true;
+	} else {
+		/* all is written, or the peer's RMBE may belong to another connection */
+		smc_ring_tx_give_up(&tx->ring);
 	}
 	if (tx->state_unacked)
 		tx->state_due |= tx->state;

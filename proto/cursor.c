@@ -265,6 +265,22 @@ void smc_ring_tx_rewind(struct smc_ring_tx *tx, bool fences)
 }
 
 /**
+ * smc_ring_tx_give_up() - Give up bytes in flight after a move to another link
+ * @tx: send side, aborted
+ *
+ * As smc_ring_tx_rewind(), but nothing is written again. What was in flight may be lost with the
+ * previous link, so no message over the next one may announce it.
+ */
+void smc_ring_tx_give_up(struct smc_ring_tx *tx)
+{
+	tx->sent = smc_ring_max(tx->completed, tx->peer_consumed);
+	tx->posted = tx->sent;
+	tx->completed = tx->sent;
+	tx->prepared = tx->sent;
+	tx->epoch++;
+}
+
+/**
  * smc_ring_tx_end_guard() - The peer has acknowledged a message over the present link
  * @tx: send side
  *

@@ -277,6 +277,31 @@ static void conn_abort_rewound(struct kunit *test)
 }
 
 /*
+ * The link is lost with bytes and the A behind them in flight. They are not written again, so the A
+ * over the next link must not announce them: the peer would read what was in their place before.
+ */
+static void conn_abort_in_flight(struct kunit *test)
+{
+	struct smc_cdc_msg last;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	conn_env_send(&e, 400);
+	env_complete_sends(e.second);
+	conn_env_send(&e, 600);
+	smc_conn_abort(e.conn, ECONNABORTED);
+	env_count_cdc(e.second, &last);
+	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, last.prod.off, 1000);
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_PTR_EQ(test, e.conn->link, e.first);
+	env_count_cdc(e.first, &last);
+	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, last.prod.off, 400);
+	conn_env_end(&e);
+}
+
+/*
  * Two failovers: WRITEs over the link in between repeated 1000 bytes that the peer has, are in
  * flight, and may arrive late.
  */
@@ -1541,6 +1566,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_peer_end_by_other_link),
 	KUNIT_CASE(conn_peer_end_after_group),
 	KUNIT_CASE(conn_abort_rewound),
+	KUNIT_CASE(conn_abort_in_flight),
 	KUNIT_CASE(conn_guarded),
 	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_imm_sent),

@@ -435,6 +435,31 @@ static void confirmed_after_purge(void)
 	CHECK(smc_ring_tx_drained(&tx));
 }
 
+/* After an abort only acknowledged bytes are announced, or those that the peer has consumed. */
+static void given_up_in_flight(void)
+{
+	struct smc_cdc_cursor c = cursor_at(100, K16);
+	struct smc_ring_tx tx;
+
+	smc_ring_tx_init(&tx, K16, K16, 0);
+	smc_ring_tx_prepare(&tx, 1000);
+	smc_ring_tx_note_posted(&tx, 900);
+	smc_ring_tx_complete(&tx, 0, 300);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
+	smc_ring_tx_purge(&tx);
+	smc_ring_tx_give_up(&tx);
+	CHECK_EQ(tx.sent, 300);
+	CHECK(smc_ring_tx_drained(&tx));
+	/* a late completion of the previous link */
+	smc_ring_tx_complete(&tx, 0, 900);
+	CHECK_EQ(tx.completed, 300);
+	/* the peer had received more */
+	c = cursor_at(700, K16);
+	CHECK_EQ(smc_ring_tx_take_cursor(&tx, &c), SMC_CURSOR_NEWER);
+	CHECK_EQ(tx.sent, 700);
+	CHECK(smc_ring_tx_drained(&tx));
+}
+
 /* Two failovers: the WRITEs over the link in between repeat bytes that the peer has. */
 static void guard_begin(struct smc_ring_tx *tx, bool fences)
 {
@@ -885,6 +910,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(completions),
 	UNIT_CASE(confirmed_before_rewritten),
 	UNIT_CASE(confirmed_after_purge),
+	UNIT_CASE(given_up_in_flight),
 	UNIT_CASE(guarded_window),
 	UNIT_CASE(guard_ends_by_cursor),
 	UNIT_CASE(guard_not_needed),

@@ -145,6 +145,7 @@ unsigned int smc_ring_tx_plan(const struct smc_ring_tx *tx, u64 stop, u32 max_by
 bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos);
 int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor *wire);
 void smc_ring_tx_rewind(struct smc_ring_tx *tx, bool fences);
+void smc_ring_tx_give_up(struct smc_ring_tx *tx);
 bool smc_ring_tx_end_guard(struct smc_ring_tx *tx);
 
 int smc_ring_rx_init(struct smc_ring_rx *rx, u32 size);
