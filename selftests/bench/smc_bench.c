@@ -30,6 +30,7 @@
 #define SIZES_FIRST	12
 #define SIZES_LAST	20
 #define COST_UNIT	(64U * KIB)	/* bytes of a stream whose cost --insn gives */
+#define GROWTH_MS	200
 
 /**
  * struct options - the command line
@@ -154,15 +155,22 @@ static int run_one_stream(int fd, const struct row *row, u64 bytes, struct trf_o
 	return trf_client_stream(&opt.client, fd, &req, out);
 }
 
-/* A short first run warms the connection up; its speed sets the size of the measured run. */
+/*
+ * Short runs warm the connection up; the speed of the second one sets the size of the measured
+ * run. The pause lets a work get the bigger send ring that the first one asks for, and covers the
+ * time after which a failed attempt is repeated.
+ */
 static int run_stream(const struct row *row, double *value, struct trf_outcome *out)
 {
 	u64 bytes = row->size > MIB ? row->size : MIB;
 	int fd = trf_client_connect(&opt.client, out);
 	int err = fd < 0 ? fd : check_conn_mode(fd, out);
 
-	if (!err)
+	for (int i = 0; i < 2 && !err; i++) {
 		err = run_one_stream(fd, row, bytes, out);
+		if (!err && !i)
+			tl_sleep_ms(GROWTH_MS);
+	}
 	if (!err) {
 		double per_ms = (double)bytes * TL_NSEC_PER_MSEC / (out->nsec ? out->nsec : 1);
 
