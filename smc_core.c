@@ -811,7 +811,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	lgr->net_cookie = net->net_cookie;
 	lgr->role = role;
 	lgr->peer = *peer;
-	lgr->caps = SMC_PEER_CAPS_ANNOUNCED;
+	lgr->caps = SMC_PEER_CAPS_OWN;
 	if (!READ_ONCE(smc_settings_get(net)->write_imm))
 		lgr->caps &= ~SMC_CAP_WRITE_IMM;
 	mutex_init(&lgr->failover_mutex);

@@ -16,7 +16,8 @@
  *
  *	TEST LINK (llc/test_link.c) is answered in softirq, by llc_msg_receive(). "Delete all links"
  *	takes no turn. RKEY requests of the peer take none either, but a server refuses them while
- *	its own exchange changes the links.
+ *	its own exchange changes the links. UPGRADE, between native peers, is no exchange, and
+ *	waits for nothing (llc/upgrade.c).
  *
  * Turn
  *
@@ -501,8 +502,11 @@ static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 	struct smc_llc_msg msg;
 	int rc = smc_llc_msg_parse(buf, len, &msg);
 
-	if (rc == -ENOMSG)
-		return;	/* an optional message of a later version */
+	if (rc == -ENOMSG) {
+		/* UPGRADE, or an optional message of a later version */
+		smc_upgrade_receive(llc, link, buf, len);
+		return;
+	}
 	smc_stats_inc(lgr->net, SMC_STAT_RX_LLC);
 	if (!rc) {
 		smc_stats_add_msg(lgr->net, SMC_MSGS_LLC_RX, smc_llc_type_to_place(msg.type));
@@ -583,6 +587,8 @@ int smc_llc_create(struct smc_lgr *lgr)
 	INIT_DELAYED_WORK(&llc->recovery_work, llc_recovery_work);
 	INIT_DELAYED_WORK(&llc->test_work, smc_test_link_work);
 	INIT_DELAYED_WORK(&llc->withdraw_work, smc_llc_withdraw_work);
+	INIT_DELAYED_WORK(&llc->upgrade_work, smc_upgrade_work);
+	smc_upgrade_init_state(&llc->upgrade);
 	lgr->llc = llc;
 	return 0;
 }
@@ -593,6 +599,7 @@ static void llc_lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 	bool adding;
 
 	wake_up_all(&llc->wait);
+	smc_upgrade_link_lost(llc);
 	spin_lock_bh(&llc->lock);
 	adding = llc->add.num == link->num;
 	spin_unlock_bh(&llc->lock);
@@ -659,6 +666,7 @@ static void llc_lgr_terminated(struct smc_lgr *lgr)
 	}
 	llc_lgr_announce_end(lgr);
 
+	smc_upgrade_end_all(llc);
 	llc_events_free(&llc->queue);
 	llc_events_free(&llc->deferred);
 	llc_events_free(&llc->add.inbox);

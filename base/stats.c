@@ -145,6 +145,10 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_RMB_FREED]		= "rmb_freed",
 	[SMC_STAT_MEM_LIMITED]		= "mem_limited",
 	[SMC_STAT_JOIN_LIMITED]		= "join_limited",
+	[SMC_STAT_TX_UPGRADE]		= "tx_upgrade",
+	[SMC_STAT_RX_UPGRADE]		= "rx_upgrade",
+	[SMC_STAT_RX_UPGRADE_DROP]	= "rx_upgrade_drop",
+	[SMC_STAT_UPGRADE_AGAIN]	= "upgrade_again",
 };
 
 static struct stats_net *stats_of_net(struct net *net)

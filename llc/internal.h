@@ -13,6 +13,7 @@
 #include <linux/workqueue.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
+#include <smc/llc/upgrade.h>
 #include <smc/proto/llc_flow.h>
 #include <smc/proto/llc_msg.h>
 
@@ -231,10 +232,63 @@ struct llc_test_answer {
 };
 
 /**
+ * enum llc_upgrade_state - what one end waits for in a slot for requests
+ * @LLC_UPGRADE_IDLE: nothing; server: the record tells what was answered
+ * @LLC_UPGRADE_ASKED: client: an answer; the request is repeated
+ * @LLC_UPGRADE_ANSWERED: client: the server has said yes
+ * @LLC_UPGRADE_WITHDRAWN: client: the confirmation of a withdrawal, which is repeated
+ * @LLC_UPGRADE_JUDGED: server: smc_upgrade_answer()
+ */
+enum llc_upgrade_state {
+	LLC_UPGRADE_IDLE,
+	LLC_UPGRADE_ASKED,
+	LLC_UPGRADE_ANSWERED,
+	LLC_UPGRADE_WITHDRAWN,
+	LLC_UPGRADE_JUDGED,
+};
+
+/**
+ * struct llc_upgrade_slot - one slot for requests to continue a connection over the group
+ * @req: client: request under way; server: the same if it was agreed to. Belongs to the group until
+ *	its ended event
+ * @number: client: number of the last request; server: of the one that waits for its answer
+ * @state: what is waited for
+ * @due: a message is to be sent
+ * @at: client: when it is repeated, in jiffies
+ * @period: client: until the next repetition, in jiffies
+ * @from: link that received @received; reference. NULL: nothing was received
+ * @received: message for upgrade_work
+ */
+struct llc_upgrade_slot {
+	struct smc_upgrade_req *req;
+	u32 number;
+	enum llc_upgrade_state state;
+	bool due;
+	unsigned long at;
+	unsigned long period;
+	struct smc_link *from;
+	struct smc_upgrade_msg received;
+};
+
+/**
+ * struct llc_upgrade - requests to continue a connection over the group: llc/upgrade.c
+ * @slots: one for each request that may be under way
+ * @records: server: the last answers
+ * @ended: requests whose end is to be reported
+ * @last_link: slot of the link that carried the last message; used by smc_llc.upgrade_work only
+ */
+struct llc_upgrade {
+	struct llc_upgrade_slot slots[SMC_UPGRADE_SLOTS];
+	struct smc_upgrade_slots records;
+	struct list_head ended;
+	u32 last_link;
+};
+
+/**
  * struct smc_llc - LLC state of a group
  * @lgr: group; outlives this structure
  * @lock: guards the members up to and including @cap, unless stated otherwise, @test_answers,
- *	@suspect and @suspect_checked; leaf, BH off
+ *	@suspect, @suspect_checked and @upgrade; leaf, BH off
  * @dead: the group is terminated
  * @running: exchange that has the turn
  * @queue: messages to process
@@ -252,6 +306,7 @@ struct llc_test_answer {
  * @suspect: the peer may be gone: @test_work, which is due soon, sends TEST LINK
  * @suspect_checked: when it did so last, in jiffies
  * @withdraw_mute: DELETE RKEY was not answered: send no other; used by @withdraw_work only
+ * @upgrade: requests to continue a TCP connection over the group
  * @wait: woken when the turn changes, a response arrives or the group dies
  * @work: processes @queue
  * @add_work: runs the ADD LINK exchange
@@ -259,6 +314,7 @@ struct llc_test_answer {
  * @recovery_work: deletes and adds links
  * @test_work: TEST LINK, and requests that do not complete
  * @withdraw_work: gives idle regions back
+ * @upgrade_work: messages and events of @upgrade
  */
 struct smc_llc {
 	struct smc_lgr *lgr;
@@ -280,6 +336,7 @@ struct smc_llc {
 	bool suspect;
 	unsigned long suspect_checked;
 	bool withdraw_mute;
+	struct llc_upgrade upgrade;
 	wait_queue_head_t wait;
 	struct work_struct work;
 	struct work_struct add_work;
@@ -287,6 +344,7 @@ struct smc_llc {
 	struct delayed_work recovery_work;
 	struct delayed_work test_work;
 	struct delayed_work withdraw_work;
+	struct delayed_work upgrade_work;
 };
 
 void smc_llc_take_caps(struct smc_lgr *lgr, const struct smc_llc_caps *caps);
@@ -377,6 +435,8 @@ void smc_llc_timer_recovery_due(struct smc_llc *llc, unsigned long delay);
 void smc_llc_timer_link_up(struct smc_llc *llc);
 void smc_llc_timer_test_due(struct smc_llc *llc, unsigned long delay);
 void smc_llc_timer_peer_suspected(struct smc_llc *llc);
+void smc_llc_timer_upgrade_due(struct smc_llc *llc);
+void smc_llc_timer_upgrade_later(struct smc_llc *llc, unsigned long delay);
 void smc_llc_timer_stop(struct smc_llc *llc);
 
 /* llc/send.c */
@@ -470,5 +530,12 @@ void smc_test_link_receive(struct smc_llc *llc, struct smc_link *link,
 			   const struct smc_llc_msg *req);
 void smc_test_link_send_answer(struct smc_link *link);
 void smc_test_link_work(struct work_struct *work);
+
+/* llc/upgrade.c */
+void smc_upgrade_init_state(struct llc_upgrade *up);
+void smc_upgrade_work(struct work_struct *work);
+void smc_upgrade_receive(struct smc_llc *llc, struct smc_link *link, const u8 *buf, u32 len);
+void smc_upgrade_link_lost(struct smc_llc *llc);
+void smc_upgrade_end_all(struct smc_llc *llc);
 
 #endif

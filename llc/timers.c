@@ -9,6 +9,7 @@
  *			group lives, from the end of the first contact on.
  *	withdraw_work	gives idle regions back (llc/rmb_withdraw.c). Runs while the group has
  *			more than one region of a kind.
+ *	upgrade_work	messages of upgrades in place and their repetition (llc/upgrade.c).
  *
  * No timer is armed when the group is dead: smc_llc.dead is checked under the lock.
  */
@@ -108,6 +109,32 @@ void smc_llc_timer_region_added(struct smc_lgr *lgr)
 }
 
 /**
+ * smc_llc_timer_upgrade_due() - handle and send messages of upgrades in place now
+ * @llc: LLC state; llc->lock held
+ */
+void smc_llc_timer_upgrade_due(struct smc_llc *llc)
+{
+	lockdep_assert_held(&llc->lock);
+	if (!llc->dead)
+		mod_delayed_work(llc->lgr->wq, &llc->upgrade_work, 0);
+}
+
+/**
+ * smc_llc_timer_upgrade_later() - the same after a while
+ * @llc: LLC state
+ * @delay: jiffies from now; without effect if the work is due already
+ *
+ * Called by the work only, which is the last one to arm its timer.
+ */
+void smc_llc_timer_upgrade_later(struct smc_llc *llc, unsigned long delay)
+{
+	spin_lock_bh(&llc->lock);
+	if (!llc->dead)
+		queue_delayed_work(llc->lgr->wq, &llc->upgrade_work, delay);
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
  * smc_llc_timer_stop() - stop all timers of a dead group and wait for their works
  * @llc: LLC state; dead
  *
@@ -118,4 +145,5 @@ void smc_llc_timer_stop(struct smc_llc *llc)
 	cancel_delayed_work_sync(&llc->recovery_work);
 	cancel_delayed_work_sync(&llc->test_work);
 	cancel_delayed_work_sync(&llc->withdraw_work);
+	cancel_delayed_work_sync(&llc->upgrade_work);
 }

@@ -345,6 +345,9 @@ struct el_case {
 	int may_err[3];
 };
 
+/* llc.c */
+bool el_upgrade_ignored(struct el_env *e, struct el_link *l);
+
 extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
 extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];
 extern const struct el_case el_llc_served_cases[], el_marked_served_cases[];

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <smc/proto/upgrade_msg.h>
+
 #include "link.h"
 
 #define WAIT_MS		10000
@@ -466,6 +468,62 @@ static bool test_link_deaf(struct el_env *e)
 	return true;
 }
 
+/* A message of each kind, and malformed ones. @i: which */
+static size_t upgrade_make(unsigned int i, u8 *buf)
+{
+	struct smc_upgrade_msg m = {
+		.kind = i % (SMC_UPGRADE_CONFIRMED + 1),
+		.number = 1 + i / 2,
+		.reason = i % (SMC_UPGRADE_CONFIRMED + 1) == SMC_UPGRADE_REFUSED ? 1 + i % 200 : 0,
+		.proof = { .client_port = 1 + i, .server_port = 4440, .client_seq = i },
+		.token = i, .rkey = i, .vaddr = i, .rmbe_idx = 1,
+	};
+
+	smc_upgrade_msg_build(&m, buf, SMC_UPGRADE_MSG_LEN);
+	if (i % 7 == 0)
+		buf[3] ^= 0x20;
+	return SMC_UPGRADE_MSG_LEN + (i % 11 == 0);
+}
+
+/**
+ * el_upgrade_ignored() - flood the module with UPGRADE, which it has not announced
+ * @e: case
+ * @l: our end of a link
+ *
+ * Return: true if each message was counted, and none was answered.
+ */
+bool el_upgrade_ignored(struct el_env *e, struct el_link *l)
+{
+	u64 rx = el_counter(e->witness, "rx_upgrade");
+	u64 drop = el_counter(e->witness, "rx_upgrade_drop");
+	u64 tx = el_counter(e->witness, "tx_upgrade");
+	u8 buf[SMC_UPGRADE_MSG_LEN + 1] = { 0 };
+
+	for (unsigned int i = 0; i < FLOOD; i++) {
+		size_t len = upgrade_make(i, buf);
+
+		if (el_raw(l, buf, len))
+			break;
+	}
+	if (el_flush(l, WAIT_MS)) {
+		ktap_note("flood was not sent: %s", ibv_wc_status_str(l->status));
+		return false;
+	}
+	rx = el_counter(e->witness, "rx_upgrade") - rx;
+	drop = el_counter(e->witness, "rx_upgrade_drop") - drop;
+	tx = el_counter(e->witness, "tx_upgrade") - tx;
+	if (rx == FLOOD && drop == FLOOD && !tx)
+		return true;
+	ktap_note("%llu messages received, %llu dropped, %llu sent", (unsigned long long)rx,
+		  (unsigned long long)drop, (unsigned long long)tx);
+	return false;
+}
+
+static bool upgrade_flood(struct el_env *e)
+{
+	return el_upgrade_ignored(e, e->l);
+}
+
 /* ---- first contact ---- */
 
 static void spoil_qpn(struct smc_llc_msg *m)
@@ -567,6 +625,7 @@ static bool rkey_in_first_contact(struct el_env *e)
 const struct el_case el_llc_cases[] = {
 	{ "llc_bad_types",	bad_types,		EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
 	{ "llc_optional_types",	optional_types,		EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "llc_upgrade",	upgrade_flood,		EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "llc_bad_lengths",	bad_lengths,		EL_UNHARMED,	"rx_llc_bad", 40, { 0 } },
 	{ "llc_bad_counts",	bad_counts,		EL_UNHARMED,	"rx_llc_bad", 11, { 0 } },
 	{ "llc_long_noise",	long_noise,		EL_UNHARMED,	"rx_llc", 5, { 0 } },
@@ -600,6 +659,7 @@ const unsigned int el_nr_llc_v2_cases = TL_ARRAY_SIZE(el_llc_v2_cases);
 const struct el_case el_llc_served_cases[] = {
 	{ "served_llc_bad_types", bad_types,		EL_UNHARMED,	"rx_llc_bad", 60, { 0 } },
 	{ "served_llc_optional_types", optional_types,	EL_UNHARMED,	NULL, 0, { 0 } },
+	{ "served_llc_upgrade",	upgrade_flood,		EL_UNHARMED,	NULL, 0, { 0 } },
 	{ "served_llc_bad_lengths", bad_lengths,	EL_UNHARMED,	"rx_llc_bad", 40, { 0 } },
 	{ "served_llc_bad_counts", bad_counts,		EL_UNHARMED,	"rx_llc_bad", 11, { 0 } },
 	{ "served_llc_long_noise", long_noise,		EL_UNHARMED,	"rx_llc", 5, { 0 } },

@@ -591,6 +591,19 @@ static bool caps_forged(struct el_env *e)
 	return ok;
 }
 
+/* UPGRADE of a native peer that claims all capabilities: the module has not announced this one. */
+static bool upgrade_claimed(struct el_env *e)
+{
+	struct smc_llc_msg m = { .type = SMC_LLC_CAPS, .version = 1, .caps.bits = 0xffffffff };
+	struct el_second s;
+	bool ok = native_begin(e, &s) && !el_llc(&s.l, &m) && all_sent(&s.l) &&
+		  el_upgrade_ignored(e, &s.l) && el_upgrade_ignored(e, &s.far) &&
+		  conn_alive(e, &s.c) && conn_alive(e, &s.d);
+
+	el_second_end(&s);
+	return ok;
+}
+
 const struct el_case el_marked_cases[] = {
 	{ "marked_works",	good_moves_work,	EL_UNHARMED,	"rx_validation", 2, { 0 } },
 	{ "marked_move_forged",	move_forged,		EL_UNHARMED,	"rx_validation", 7, { 0 } },
@@ -607,6 +620,7 @@ const struct el_case el_marked_cases[] = {
 	{ "marked_imms_forged",	imms_forged,		EL_UNHARMED,	"rx_cdc_bad", 3, { 0 } },
 	{ "marked_imm_moved",	imm_moved,		EL_UNHARMED,	"rx_cdc_bad", 1, { 0 } },
 	{ "marked_caps_forged",	caps_forged,		EL_UNHARMED,	"rx_llc_bad", 2, { 0 } },
+	{ "marked_upgrade",	upgrade_claimed,	EL_UNHARMED,	NULL, 0, { 0 } },
 };
 
 const unsigned int el_nr_marked_cases = TL_ARRAY_SIZE(el_marked_cases);
@@ -624,6 +638,7 @@ const struct el_case el_marked_served_cases[] = {
 	{ "served_marked_imms",	imms_work,		EL_UNHARMED,	"rx_imm", 40, { 0 } },
 	{ "served_marked_imms_forged", imms_forged,	EL_UNHARMED,	"rx_cdc_bad", 3, { 0 } },
 	{ "served_marked_imm_moved", imm_moved,		EL_UNHARMED,	"rx_cdc_bad", 1, { 0 } },
+	{ "served_marked_upgrade", upgrade_claimed,	EL_UNHARMED,	NULL, 0, { 0 } },
 };
 
 const unsigned int el_nr_marked_served_cases = TL_ARRAY_SIZE(el_marked_served_cases);

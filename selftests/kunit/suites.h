@@ -19,6 +19,7 @@ extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_claim_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_llc_suite;
+extern struct kunit_suite smc_upgrade_suite;
 extern struct kunit_suite smc_log_suite;
 extern struct kunit_suite smc_settings_suite;
 extern struct kunit_suite smc_rules_suite;

@@ -882,7 +882,7 @@ static void llc_capabilities(struct kunit *test)
 	struct llc_pair p;
 
 	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
-	KUNIT_EXPECT_EQ(test, p.lgr->caps, SMC_PEER_CAPS_ANNOUNCED);
+	KUNIT_EXPECT_EQ(test, p.lgr->caps, SMC_PEER_CAPS_OWN);
 	KUNIT_EXPECT_FALSE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));
 	smc_llc_announce_caps(p.first);
 	smc_llc_announce_caps(p.second);
@@ -893,7 +893,7 @@ static void llc_capabilities(struct kunit *test)
 	llc_link_receive_caps(p.first, 0xfffffffc);
 	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1);
 	llc_link_receive_caps(p.second, 0xffffffff);
-	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1 | SMC_PEER_CAPS_ANNOUNCED);
+	KUNIT_EXPECT_EQ(test, p.lgr->peer.caps, SMC_PEER_CAPS_TAG_1 | SMC_PEER_CAPS_OWN);
 	/* none is taken back */
 	llc_link_receive_caps(p.first, 0);
 	KUNIT_EXPECT_TRUE(test, smc_peer_can(&p.lgr->peer, SMC_CAP_WRITE_IMM));

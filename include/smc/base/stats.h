@@ -106,6 +106,10 @@ enum smc_stat {
 	SMC_STAT_RMB_FREED,		/* of these: freed */
 	SMC_STAT_MEM_LIMITED,		/* regions not allocated: a limit of memory is reached */
 	SMC_STAT_JOIN_LIMITED,		/* groups not joined: too many unproven connections */
+	SMC_STAT_TX_UPGRADE,		/* UPGRADE messages sent */
+	SMC_STAT_RX_UPGRADE,		/* UPGRADE messages received */
+	SMC_STAT_RX_UPGRADE_DROP,	/* of these: malformed, not announced, late, too many */
+	SMC_STAT_UPGRADE_AGAIN,		/* UPGRADE messages sent again: no answer for a while */
 	SMC_STAT_MAX
 };
 

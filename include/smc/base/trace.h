@@ -229,6 +229,32 @@ DEFINE_EVENT(smc_llc, smc_llc_rx,
 	     TP_ARGS(link, type, response)
 );
 
+/* An UPGRADE message; @kind: enum smc_upgrade_msg_kind, @reason: of a refusal. */
+DECLARE_EVENT_CLASS(smc_upgrade,
+		    TP_PROTO(u32 link, u8 kind, u32 number, u8 reason),
+		    TP_ARGS(link, kind, number, reason),
+		    TP_STRUCT__entry(__field(u32, link) __field(u8, kind) __field(u32, number)
+				     __field(u8, reason)),
+		    TP_fast_assign(__entry->link = link;
+				   __entry->kind = kind;
+				   __entry->number = number;
+				   __entry->reason = reason;),
+		    TP_printk("link=%08x kind=%u number=%u reason=%u", __entry->link,
+			      __entry->kind, __entry->number, __entry->reason)
+);
+
+/* Before it is posted. */
+DEFINE_EVENT(smc_upgrade, smc_upgrade_tx,
+	     TP_PROTO(u32 link, u8 kind, u32 number, u8 reason),
+	     TP_ARGS(link, kind, number, reason)
+);
+
+/* Well formed, before it is handled. */
+DEFINE_EVENT(smc_upgrade, smc_upgrade_rx,
+	     TP_PROTO(u32 link, u8 kind, u32 number, u8 reason),
+	     TP_ARGS(link, kind, number, reason)
+);
+
 /* A CDC message: offsets and wrap counts of its cursors, and both bytes of flags. */
 DECLARE_EVENT_CLASS(smc_cdc,
 		    TP_PROTO(u32 token, u32 link, const struct smc_cdc_msg *msg),

@@ -84,7 +84,8 @@
  * @SMC_CAP_LATE_CLC: Announced: in a subsequent contact it waits for the Accept or Confirm longer
  *	than other peers, so that an RMB can be announced while packets are reordered or lost
  *	(smc_conn_take_buffers(), client_accept_timeout(), server_await_confirm()).
- * @SMC_CAP_UPGRADE: Announced, once the module can do it: takes UPGRADE (upgrade.h, decision 0021).
+ * @SMC_CAP_UPGRADE: Announced, once the module can do all of it: takes UPGRADE (upgrade.h,
+ *	llc/upgrade.c, decision 0021).
  */
 enum smc_peer_cap {
 	SMC_CAP_ACCEPT_V1_TAG	= 0x0001,
@@ -115,8 +116,11 @@ enum smc_peer_cap {
 	 SMC_CAP_ORDERLY_MOVE | SMC_CAP_URGENT_REPEAT)
 
 /* Capabilities that CAPABILITIES announces, from its lowest bit on, and where they begin. */
-#define SMC_PEER_CAPS_ANNOUNCED		(SMC_CAP_WRITE_IMM | SMC_CAP_LATE_CLC)
+#define SMC_PEER_CAPS_ANNOUNCED		(SMC_CAP_WRITE_IMM | SMC_CAP_LATE_CLC | SMC_CAP_UPGRADE)
 #define SMC_PEER_CAPS_ANNOUNCED_SHIFT	16
+
+/* Those that this host has. UPGRADE is not complete: only tests add it to a group. */
+#define SMC_PEER_CAPS_OWN		(SMC_CAP_WRITE_IMM | SMC_CAP_LATE_CLC)
 
 /**
  * smc_peer_caps_to_announced() - Return the bits of CAPABILITIES
