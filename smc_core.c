@@ -655,7 +655,7 @@ static void lgr_free(struct smc_lgr *lgr)
 	kvfree(lgr->rtokens);
 	mutex_destroy(&lgr->mutex);
 	mutex_destroy(&lgr->failover_mutex);
-	kfree(lgr);
+	kfree_rcu(lgr, rcu);	/* look-ups by address */
 }
 
 /* The group holds nothing any more that is charged to its host. */
@@ -676,6 +676,7 @@ static void lgr_free_work_fn(struct work_struct *work)
 	/* Last: smc_lgr_net_exit() waits until no group is listed. */
 	mutex_lock(&smc_registry.lock);
 	list_del(&lgr->entry);
+	hlist_del_rcu(&lgr->addr_entry);
 	mutex_unlock(&smc_registry.lock);
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_FREED, lgr->reason);
 	lgr_free(lgr);
@@ -883,6 +884,7 @@ static void registry_insert(struct smc_lgr *lgr)
 		if ((s32)(older->id - lgr->id) < 0)
 			break;
 	list_add_tail(&lgr->entry, &older->entry);
+	hlist_add_head_rcu(&lgr->addr_entry, smc_registry_by_addr(lgr->net, &lgr->peer.tcp_addr));
 }
 
 /**

@@ -88,6 +88,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	if (!hs_get_addrs(ctx))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_DEV);
 	ctx->peer.tcp_addr = ctx->daddr;
+	ctx->peer.own_addr = ctx->saddr;
 	dst = sk_dst_get(ctx->sk);
 	if (!dst)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_ROUTE);

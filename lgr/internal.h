@@ -5,26 +5,45 @@
 #ifndef _SMC_LGR_INTERNAL_H
 #define _SMC_LGR_INTERNAL_H
 
+#include <linux/hash.h>
+#include <linux/jhash.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rculist.h>
 #include <linux/wait.h>
+#include <net/netns/hash.h>
 #include <smc/lgr/lgr.h>
+
+#define SMC_REGISTRY_BITS	8
 
 /**
  * struct smc_lgr_registry - all groups of the host
- * @lock: guards @groups and smc_lgr.ready; sleeps; never held while waiting for a peer
+ * @lock: guards @groups, @by_addr and smc_lgr.ready; sleeps; never held while waiting for a peer
  * @groups: newest first, terminating ones included
+ * @by_addr: the same by the address of the TCP peer; RCU readers. A group is freed after a grace
+ *	period
  * @wait: for changes
  * @seq: incremented when waiters should check again
  */
 struct smc_lgr_registry {
 	struct mutex lock;
 	struct list_head groups;
+	struct hlist_head by_addr[BIT(SMC_REGISTRY_BITS)];
 	wait_queue_head_t wait;
 	atomic_t seq;
 };
 
 extern struct smc_lgr_registry smc_registry;
+
+/* Return the list in which groups with a peer at this address are. */
+static inline struct hlist_head *smc_registry_by_addr(const struct net *net,
+						      const struct in6_addr *addr)
+{
+	u32 key = jhash2((__force const u32 *)addr->s6_addr32, ARRAY_SIZE(addr->s6_addr32),
+			 net_hash_mix(net));
+
+	return &smc_registry.by_addr[hash_32(key, SMC_REGISTRY_BITS)];
+}
 
 static inline void smc_registry_wake(void)
 {

@@ -3,9 +3,13 @@
  * Which group a handshake uses. A client finds the group that the server's Accept names. A server
  * finds a group that serves the client, or the handshake gets the right to create one: only one
  * first contact per peer runs at a time, the others wait for it.
+ *
+ * Look-ups by the address of the peer take no lock: which hosts have a group, and over which one a
+ * TCP connection could continue.
  */
 #include <linux/jiffies.h>
 #include <linux/list.h>
+#include <linux/rculist.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <smc/base/fault.h>
@@ -334,7 +338,7 @@ int smc_contact_begin(struct net *net, const struct smc_peer *peer,
 static void lgr_mark_ready(struct smc_lgr *lgr)
 {
 	lockdep_assert_held(&smc_registry.lock);
-	lgr->ready = true;
+	WRITE_ONCE(lgr->ready, true);
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_READY, SMC_LINK_OK);
 }
 
@@ -374,10 +378,12 @@ void smc_lgr_set_ready(struct smc_lgr *lgr)
 	smc_registry_wake();
 }
 
+/* ---- look-ups by address, without a lock ---- */
+
 static bool lgr_leads_to_host(const struct smc_lgr *lgr, const struct net *net,
 			      const struct in6_addr *tcp_addr, bool ready)
 {
-	return lgr->net == net && !smc_lgr_is_dead(lgr) && (lgr->ready || !ready) &&
+	return lgr->net == net && !smc_lgr_is_dead(lgr) && (!ready || READ_ONCE(lgr->ready)) &&
 	       ipv6_addr_equal(&lgr->peer.tcp_addr, tcp_addr);
 }
 
@@ -400,23 +406,20 @@ static bool lgr_has_received(struct smc_lgr *lgr, unsigned long since)
  * @tcp_addr: the host's address, IPv4 as v4-mapped
  * @ready: a group in its first contact does not count
  *
- * Process context.
+ * Any context.
  *
  * Return: true if so, which means that the host supports SMC.
  */
 bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, bool ready)
 {
 	struct smc_lgr *lgr;
-	bool found = false;
 
-	mutex_lock(&smc_registry.lock);
-	list_for_each_entry(lgr, &smc_registry.groups, entry) {
-		found = lgr_leads_to_host(lgr, net, tcp_addr, ready);
-		if (found)
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(lgr, smc_registry_by_addr(net, tcp_addr), addr_entry)
+		if (lgr_leads_to_host(lgr, net, tcp_addr, ready))
 			break;
-	}
-	mutex_unlock(&smc_registry.lock);
-	return found;
+	rcu_read_unlock();
+	return lgr;
 }
 
 /**
@@ -426,7 +429,7 @@ bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, boo
  * @cap: capability that the peer must have
  * @since: jiffies after which a message must have arrived
  *
- * A group in its first contact does not count. Process context.
+ * A group in its first contact does not count. Any context.
  *
  * Return: true if so.
  */
@@ -434,15 +437,41 @@ bool smc_registry_host_is_busy(struct net *net, const struct in6_addr *tcp_addr,
 			       enum smc_peer_cap cap, unsigned long since)
 {
 	struct smc_lgr *lgr;
-	bool found = false;
 
-	mutex_lock(&smc_registry.lock);
-	list_for_each_entry(lgr, &smc_registry.groups, entry) {
-		found = lgr_leads_to_host(lgr, net, tcp_addr, true) &&
-			smc_peer_can(&lgr->peer, cap) && lgr_has_received(lgr, since);
-		if (found)
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(lgr, smc_registry_by_addr(net, tcp_addr), addr_entry)
+		if (lgr_leads_to_host(lgr, net, tcp_addr, true) &&
+		    smc_peer_can(&lgr->peer, cap) && lgr_has_received(lgr, since))
 			break;
-	}
-	mutex_unlock(&smc_registry.lock);
-	return found;
+	rcu_read_unlock();
+	return lgr;
+}
+
+/**
+ * smc_lgr_find_by_addr() - find a client's group over which a TCP connection could continue
+ * @net: namespace
+ * @addr: address of the server, IPv4 as v4-mapped: that of the group's first contact
+ * @vlan: VLAN of the connection
+ * @own: device and port of the connection's path; the group must have a usable link over them;
+ *	NULL: any link will do
+ * @cap: capability that the server must have
+ *
+ * Takes no lock, and reserves no place. Any context.
+ *
+ * Return: a group that is ready and lives, with a reference, or NULL.
+ */
+struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *addr, u16 vlan,
+				     const struct smc_path *own, enum smc_peer_cap cap)
+{
+	struct smc_lgr *lgr;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(lgr, smc_registry_by_addr(net, addr), addr_entry)
+		if (lgr->role == SMC_CLIENT && lgr_leads_to_host(lgr, net, addr, true) &&
+		    smc_peer_can(&lgr->peer, cap) &&
+		    (lgr->peer.version > 1 || lgr->peer.vlan == vlan) &&
+		    lgr_has_port_link(lgr, own) && kref_get_unless_zero(&lgr->ref))
+			break;
+	rcu_read_unlock();
+	return lgr;
 }

@@ -55,6 +55,28 @@ static u32 proof_find_addr(const struct smc_proofs *proofs, const struct in6_add
 	return SMC_PROOF_ADDRS;
 }
 
+/**
+ * smc_proof_is_given() - check whether an address is known to lead to the peer of a group
+ * @lgr: group
+ * @addr: address of the TCP peer, IPv4 as v4-mapped
+ *
+ * Any context; a leaf lock, for a moment.
+ *
+ * Return: true for the address of the first contact, and for those that connections have proven.
+ */
+bool smc_proof_is_given(struct smc_lgr *lgr, const struct in6_addr *addr)
+{
+	struct smc_proofs *proofs = &lgr->proofs;
+	bool given;
+
+	if (!smc_proof_needed(lgr, addr))
+		return true;
+	spin_lock_bh(&proofs->lock);
+	given = proof_find_addr(proofs, addr) < SMC_PROOF_ADDRS;
+	spin_unlock_bh(&proofs->lock);
+	return given;
+}
+
 static u32 proof_count_host(const struct smc_proofs *proofs, const struct in6_addr *addr)
 {
 	struct in6_addr host = smc_host_addr(addr), other;

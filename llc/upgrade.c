@@ -211,15 +211,6 @@ static bool upgrade_send(struct smc_llc *llc, struct smc_upgrade_msg *msg,
 	return sent;
 }
 
-/* Schedule the next repetition of a client's message, which is about to be sent. */
-static void upgrade_schedule_next(struct smc_llc *llc, struct llc_upgrade_slot *slot,
-				  unsigned long now)
-{
-	lockdep_assert_held(&llc->lock);
-	slot->at = now + slot->period;
-	slot->period = min_t(unsigned long, 2 * slot->period, UPGRADE_AGAIN_MAX);
-}
-
 /* Send at once, and let the first repetition follow soon. */
 static void upgrade_send_anew(struct smc_llc *llc, struct llc_upgrade_slot *slot)
 {
@@ -234,40 +225,47 @@ static bool upgrade_is_unanswered(const struct llc_upgrade_slot *slot)
 	return slot->state == LLC_UPGRADE_ASKED || slot->state == LLC_UPGRADE_WITHDRAWN;
 }
 
+/* Return the jiffies until a slot owes its message again. @sent: it was sent just now */
+static unsigned long upgrade_slot_schedule(struct smc_llc *llc, struct llc_upgrade_slot *slot,
+					   bool sent)
+{
+	unsigned long left = MAX_JIFFY_OFFSET, now;
+
+	spin_lock_bh(&llc->lock);
+	now = jiffies;
+	if (upgrade_is_unanswered(slot)) {
+		if (sent) {
+			slot->at = now + slot->period;
+			slot->period = min_t(unsigned long, 2 * slot->period, UPGRADE_AGAIN_MAX);
+		}
+		left = time_before(now, slot->at) ? slot->at - now : 1;
+	}
+	spin_unlock_bh(&llc->lock);
+	return left;
+}
+
 /* Send what slot @i owes. Return the jiffies until it owes something again. */
 static unsigned long upgrade_slot_send(struct smc_llc *llc, u32 i)
 {
 	struct llc_upgrade_slot *slot = &llc->upgrade.slots[i];
-	unsigned long left = MAX_JIFFY_OFFSET, now;
 	const struct smc_elem *elem;
 	struct smc_upgrade_msg msg;
-	bool due, again = false;
+	bool due, again;
 
 	spin_lock_bh(&llc->lock);
-	now = jiffies;
-	if (upgrade_is_unanswered(slot) && !slot->due && time_after_eq(now, slot->at)) {
-		slot->due = true;
-		again = true;
-	}
-	due = slot->due && upgrade_describe(llc, i, &msg, &elem);
+	again = upgrade_is_unanswered(slot) && !slot->due && time_after_eq(jiffies, slot->at);
+	due = (slot->due || again) && upgrade_describe(llc, i, &msg, &elem);
 	slot->due = false;	/* before it is sent: another message may be owed meanwhile */
-	if (upgrade_is_unanswered(slot)) {
-		if (due)
-			upgrade_schedule_next(llc, slot, now);
-		left = slot->at - now;
-	}
 	spin_unlock_bh(&llc->lock);
-	if (!due)
-		return left;
-	if (upgrade_send(llc, &msg, elem)) {
-		if (again)
-			smc_stats_inc(llc->lgr->net, SMC_STAT_UPGRADE_AGAIN);
-		return left;
+	if (due && !upgrade_send(llc, &msg, elem)) {
+		spin_lock_bh(&llc->lock);
+		slot->due = true;
+		spin_unlock_bh(&llc->lock);
+		return msecs_to_jiffies(UPGRADE_POLL_MS);
 	}
-	spin_lock_bh(&llc->lock);
-	slot->due = true;
-	spin_unlock_bh(&llc->lock);
-	return msecs_to_jiffies(UPGRADE_POLL_MS);
+	if (again)
+		smc_stats_inc(llc->lgr->net, SMC_STAT_UPGRADE_AGAIN);
+	return upgrade_slot_schedule(llc, slot, due);
 }
 
 /* ---- client ---- */

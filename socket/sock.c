@@ -389,6 +389,54 @@ int smc_sock_for_each(struct net *net, int protocol, struct smc_sock_pos *pos,
 }
 EXPORT_SYMBOL_GPL(smc_sock_for_each);
 
+/* ---- connections that a client wants to continue over a group ------------------ */
+
+static bool sock_get_tcp_mode(struct smc_clcsock *c)
+{
+	struct smc_sock *smc = container_of(c, struct smc_sock, clcsock);
+
+	/* the owner is another one during a handshake, and after close() */
+	if (c->owner != smc || smc_sock_mode(smc) != SMC_MODE_TCP || !c->first_known)
+		return false;
+	sock_hold(smc_sock_sk(smc));
+	return true;
+}
+
+/**
+ * smc_sock_find_proven() - find the server's socket that an UPGRADE request names
+ * @net: namespace of the group
+ * @own: our address, IPv4 as v4-mapped
+ * @peer: address of the group's peer, likewise
+ * @proof: ports and first sequence numbers, from the request
+ *
+ * Finds hooked clcsocks whose first sequence numbers are noted. The caller gives the same answer
+ * for each reason to find none. Process context, takes no lock that a program can hold.
+ *
+ * Return: a socket in TCP mode for which the proof is right, with a reference on its sock, or NULL.
+ */
+struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *own,
+				      const struct in6_addr *peer,
+				      const struct smc_upgrade_proof *proof)
+{
+	struct smc_clcsock_ends ends = {
+		.own = *own, .peer = *peer,
+		.own_port = proof->server_port, .peer_port = proof->client_port,
+	};
+	struct smc_clcsock *c = smc_clcsock_find(net, &ends, sock_get_tcp_mode);
+	struct smc_upgrade_proof ours = *proof;
+	struct smc_sock *smc;
+
+	if (!c)
+		return NULL;
+	smc = container_of(c, struct smc_sock, clcsock);
+	ours.client_seq = c->first_rx;
+	ours.server_seq = c->first_tx;
+	if (smc_upgrade_proof_matches(&ours, proof))
+		return smc;
+	sock_put(smc_sock_sk(smc));
+	return NULL;
+}
+
 /* ---- /proc/net/smc_holders --------------------------------------------------- */
 
 static const char *sock_mode_name(const struct smc_sock_info *info)

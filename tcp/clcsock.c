@@ -20,6 +20,7 @@
 #include <smc/base/fault.h>
 #include <smc/tcp/clcsock.h>
 
+#include <compat/ehash.h>
 #include <compat/tcp_ack.h>
 
 static struct smc_clcsock_callbacks clcsock_tcp_callbacks;
@@ -27,19 +28,26 @@ static struct smc_clcsock_callbacks clcsock_tcp_callbacks;
 /* ---- callbacks --------------------------------------------------------------- */
 
 /*
- * Return false if the caller has to run TCP's own callback: the hook was removed, or @sk is an
- * accepted child that copied the callbacks of its listener, or sk_user_data belongs to another
- * user (a BPF psock, which sets a flag of its own).
+ * Return the clcsock that has hooked @sk, under sk_callback_lock. NULL: the hook was removed, or
+ * @sk is an accepted child that copied the callbacks of its listener, or sk_user_data belongs to
+ * another user (a BPF psock, which sets a flag of its own).
  */
+static struct smc_clcsock *clcsock_of_sk(const struct sock *sk)
+{
+	uintptr_t data = (uintptr_t)READ_ONCE(sk->sk_user_data);
+
+	if ((data & ~SK_USER_DATA_PTRMASK) != SK_USER_DATA_NOCOPY)
+		return NULL;
+	return (struct smc_clcsock *)(data & SK_USER_DATA_PTRMASK);
+}
+
+/* Return false if the caller has to run TCP's own callback. */
 static bool clcsock_notify_owner(struct sock *sk)
 {
-	struct smc_clcsock *c = NULL;
-	uintptr_t data;
+	struct smc_clcsock *c;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	data = (uintptr_t)READ_ONCE(sk->sk_user_data);
-	if ((data & ~SK_USER_DATA_PTRMASK) == SK_USER_DATA_NOCOPY)
-		c = (struct smc_clcsock *)(data & SK_USER_DATA_PTRMASK);
+	c = clcsock_of_sk(sk);
 	if (c && c->events)
 		c->events->changed(c->owner);
 	read_unlock_bh(&sk->sk_callback_lock);
@@ -864,6 +872,71 @@ bool smc_clcsock_has_ipsec(const struct smc_clcsock *c, const struct dst_entry *
 			return true;
 #endif
 	return dst_xfrm(dst);
+}
+
+/* ---- look-up ------------------------------------------------------------------ */
+
+/**
+ * smc_clcsock_note_first() - note the sequence numbers of the first bytes of both directions
+ * @c: connected clcsock that is not hooked; at any time of the connection
+ * @server: it was accepted
+ *
+ * Not for connections with TCP Fast Open. Process context, takes the socket lock.
+ */
+void smc_clcsock_note_first(struct smc_clcsock *c, bool server)
+{
+	struct sock *sk = c->sock->sk;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	lock_sock(sk);
+	/* the counters move with these positions; a client's bytes_acked includes its SYN */
+	c->first_tx = tp->snd_una - (u32)tp->bytes_acked + !server;
+	c->first_rx = tp->rcv_nxt - (u32)tp->bytes_received;
+	c->first_known = true;
+	release_sock(sk);
+}
+
+static struct sock *clcsock_find_sk(struct net *net, const struct smc_clcsock_ends *ends)
+{
+	__be16 port = htons(ends->peer_port);
+
+	if (ipv6_addr_v4mapped(&ends->own) && ipv6_addr_v4mapped(&ends->peer))
+		return smc_compat_find_tcp4(net, ends->peer.s6_addr32[3], port,
+					    ends->own.s6_addr32[3], ends->own_port);
+	return smc_compat_find_tcp6(net, &ends->peer, port, &ends->own, ends->own_port);
+}
+
+/**
+ * smc_clcsock_find() - find a hooked clcsock by the ends of its connection
+ * @net: namespace
+ * @ends: its addresses and ports
+ * @get: takes a reference on the owner, or returns false; under sk_callback_lock, BH off
+ *
+ * Asks TCP's table of connections, which needs no lock. Sockets that are bound to a device are not
+ * found. Process context.
+ *
+ * Return: the clcsock, valid as long as that reference, or NULL.
+ */
+struct smc_clcsock *smc_clcsock_find(struct net *net, const struct smc_clcsock_ends *ends,
+				     bool (*get)(struct smc_clcsock *c))
+{
+	struct smc_clcsock *c = NULL;
+	struct sock *sk;
+
+	rcu_read_lock();
+	sk = clcsock_find_sk(net, ends);
+	rcu_read_unlock();
+	if (!sk)
+		return NULL;
+	if (sk_fullsock(sk)) {
+		read_lock_bh(&sk->sk_callback_lock);
+		c = clcsock_of_sk(sk);
+		if (c && !get(c))
+			c = NULL;
+		read_unlock_bh(&sk->sk_callback_lock);
+	}
+	sock_gen_put(sk);
+	return c;
 }
 
 /**

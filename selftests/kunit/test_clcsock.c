@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Resetting a clcsock that its program may be using, and clcsocks whose application has closed. */
+/*
+ * Resetting a clcsock that its program may be using, clcsocks whose application has closed, look-up
+ * of a connection by its ends.
+ */
 #include <linux/delay.h>
 #include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/jiffies.h>
 #include <linux/net.h>
 #include <net/inet_sock.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <net/tcp.h>
+#include <smc/socket/sock.h>
 #include <smc/tcp/clcsock.h>
 #include <smc/tcp/orphan.h>
 
@@ -156,12 +162,192 @@ static void clcsock_orphan_reset(struct kunit *test)
 	clcsock_env_end(&e);
 }
 
+/* ---- look-up ---- */
+
+static const struct smc_clcsock_events no_events;
+static u32 got;
+
+static bool clcsock_get(struct smc_clcsock *c)
+{
+	got++;
+	return true;
+}
+
+static bool clcsock_refuse(struct smc_clcsock *c)
+{
+	return false;
+}
+
+static struct smc_clcsock_ends clcsock_env_ends(const struct clcsock_env *e)
+{
+	const struct inet_sock *inet = inet_sk(e->sk);
+	struct smc_clcsock_ends ends = {
+		.own_port = ntohs(inet->inet_sport), .peer_port = ntohs(inet->inet_dport),
+	};
+
+	ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK), &ends.own);
+	ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK), &ends.peer);
+	return ends;
+}
+
+/* Only a hooked clcsock, by all of its ends, if the owner agrees. */
+static void clcsock_find(struct kunit *test)
+{
+	struct smc_clcsock_ends ends, wrong;
+	struct clcsock_env e;
+	struct net *other;
+
+	other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	/* compared only, but for the table */
+	other->ipv4.tcp_death_row.hashinfo = init_net.ipv4.tcp_death_row.hashinfo;
+	clcsock_env_begin(test, &e);
+	ends = clcsock_env_ends(&e);
+	got = 0;
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &ends, clcsock_get));
+	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&e.ours, &no_events, &e));
+	KUNIT_EXPECT_PTR_EQ(test, smc_clcsock_find(&init_net, &ends, clcsock_get), &e.ours);
+	KUNIT_EXPECT_EQ(test, got, 1);
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &ends, clcsock_refuse));
+	wrong = ends;
+	wrong.own_port++;
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
+	wrong = ends;
+	wrong.peer_port++;
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
+	wrong = ends;
+	wrong.peer.s6_addr[15]++;
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
+	/* the same address as IPv6, of which there is no such connection */
+	wrong = ends;
+	wrong.own = in6addr_loopback;
+	wrong.peer = in6addr_loopback;
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(other, &ends, clcsock_get));
+	/* the other end is not hooked */
+	wrong = (struct smc_clcsock_ends){ .own = ends.peer, .peer = ends.own,
+					   .own_port = ends.peer_port, .peer_port = ends.own_port };
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
+	KUNIT_EXPECT_EQ(test, got, 1);
+	smc_clcsock_unhook(&e.ours);
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &ends, clcsock_get));
+	clcsock_env_end(&e);
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &ends, clcsock_get));
+}
+
+static void clcsock_send(struct kunit *test, struct socket *from, struct socket *to, u32 len)
+{
+	void *buf = kunit_kzalloc(test, len, GFP_KERNEL);
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = {};
+	u32 done = 0;
+	int n = 1;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_EXPECT_EQ(test, kernel_sendmsg(from, &msg, &vec, 1, len), len);
+	while (n > 0 && done < len) {
+		vec = (struct kvec){ .iov_base = buf, .iov_len = len - done };
+		memset(&msg, 0, sizeof(msg));
+		n = kernel_recvmsg(to, &msg, &vec, 1, len - done, 0);
+		done += max(n, 0);
+	}
+	KUNIT_EXPECT_EQ(test, done, len);
+}
+
+static void clcsock_expect_first(struct kunit *test, struct clcsock_env *e, u32 tx, u32 rx)
+{
+	struct smc_clcsock theirs = { .sock = e->theirs };
+
+	smc_clcsock_note_first(&e->ours, false);
+	smc_clcsock_note_first(&theirs, true);
+	KUNIT_EXPECT_EQ(test, e->ours.first_tx, tx);
+	KUNIT_EXPECT_EQ(test, e->ours.first_rx, rx);
+	KUNIT_EXPECT_EQ(test, theirs.first_rx, tx);
+	KUNIT_EXPECT_EQ(test, theirs.first_tx, rx);
+}
+
+/* Both ends name the same first bytes, before bytes have moved, after that, and after FIN. */
+static void clcsock_first_bytes(struct kunit *test)
+{
+	struct clcsock_env e;
+	u32 tx, rx;
+
+	clcsock_env_begin(test, &e);
+	/* no byte was sent: the next one is the first */
+	tx = tcp_sk(e.sk)->write_seq;
+	rx = tcp_sk(e.theirs->sk)->write_seq;
+	clcsock_expect_first(test, &e, tx, rx);
+	clcsock_send(test, e.ours.sock, e.theirs, 10000);
+	clcsock_send(test, e.theirs, e.ours.sock, 1);
+	clcsock_expect_first(test, &e, tx, rx);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(e.ours.sock, SHUT_WR), 0);
+	clcsock_send(test, e.theirs, e.ours.sock, 20000);
+	KUNIT_EXPECT_TRUE(test, clcsock_wait_state(e.theirs->sk, TCP_CLOSE_WAIT));
+	clcsock_expect_first(test, &e, tx, rx);
+	clcsock_env_end(&e);
+}
+
+/* What a client's request names: an SMC socket in TCP mode, with the right proof. */
+static void sock_find_proven(struct kunit *test)
+{
+	struct smc_upgrade_proof proof, wrong;
+	struct smc_clcsock_ends ends;
+	struct smc_sock *smc;
+	struct clcsock_env e;
+	struct sock *sk;
+	u32 refs;
+
+	clcsock_env_begin(test, &e);
+	ends = clcsock_env_ends(&e);
+	sk = smc_sock_alloc(&init_net, NULL, SMC_PROTO_IPV4, 1);
+	KUNIT_ASSERT_NOT_NULL(test, sk);
+	smc = smc_sk(sk);
+	swap(smc->clcsock.sock, e.ours.sock);
+	smc_clcsock_note_first(&smc->clcsock, false);
+	/* the socket serves as the server's */
+	proof = (struct smc_upgrade_proof){
+		.client_port = ends.peer_port, .server_port = ends.own_port,
+		.client_seq = smc->clcsock.first_rx, .server_seq = smc->clcsock.first_tx,
+	};
+	WRITE_ONCE(smc->mode, SMC_MODE_TCP);
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&smc->clcsock, &no_events, smc));
+	refs = refcount_read(&sk->sk_refcnt);
+	KUNIT_EXPECT_PTR_EQ(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof),
+			    smc);
+	KUNIT_EXPECT_EQ(test, refcount_read(&sk->sk_refcnt), refs + 1);
+	sock_put(sk);
+	wrong = proof;
+	wrong.client_seq++;
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &wrong));
+	wrong = proof;
+	wrong.server_seq--;
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &wrong));
+	WRITE_ONCE(smc->mode, SMC_MODE_SMC);
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	WRITE_ONCE(smc->mode, SMC_MODE_TCP);
+	smc->clcsock.first_known = false;
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	smc->clcsock.first_known = true;
+	/* a handshake, or what is left after close(), owns the clcsock */
+	KUNIT_EXPECT_TRUE(test, smc_clcsock_hook(&smc->clcsock, &no_events, &smc->hs));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_EXPECT_EQ(test, refcount_read(&sk->sk_refcnt), refs);
+	smc_clcsock_unhook(&smc->clcsock);
+	swap(smc->clcsock.sock, e.ours.sock);
+	sock_put(sk);
+	clcsock_env_end(&e);
+}
+
 static struct kunit_case clcsock_cases[] = {
 	KUNIT_CASE(clcsock_reset_busy),
 	KUNIT_CASE(clcsock_reset_names),
 	KUNIT_CASE(clcsock_orphan_second),
 	KUNIT_CASE_SLOW(clcsock_orphan_not_forever),
 	KUNIT_CASE(clcsock_orphan_reset),
+	KUNIT_CASE(clcsock_find),
+	KUNIT_CASE(clcsock_first_bytes),
+	KUNIT_CASE(sock_find_proven),
 	{}
 };
 

@@ -645,6 +645,86 @@ static void registry_has_host(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 }
 
+/* A group for a connection that began as TCP: of a client, ready, with the capability, alive. */
+static void registry_find_by_addr(struct kunit *test)
+{
+	struct in6_addr here = env_make_peer(1).tcp_addr, elsewhere = here;
+	enum smc_peer_cap cap = SMC_CAP_UPGRADE;
+	struct lgr_env *env = test->priv;
+	struct smc_lgr *lgr, *server;
+	struct smc_path own, none = {};
+
+	elsewhere.s6_addr[15] ^= 1;
+	server = env_create_group_up(test, SMC_SERVER, 2);
+	server->peer.caps = cap;
+	smc_lgr_set_ready(server);
+	lgr = env_create_group_up(test, SMC_CLIENT, 1);
+	lgr->peer.caps = cap;
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL, cap));
+	smc_lgr_set_ready(lgr);
+	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL, cap), lgr);
+	smc_lgr_put(lgr);
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &elsewhere, 0, NULL, cap));
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL,
+						     SMC_CAP_LATE_CLC));
+	/* version 2 does not look at the VLAN, version 1 does */
+	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, 7, NULL, cap), lgr);
+	smc_lgr_put(lgr);
+	lgr->peer.version = 1;
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 7, NULL, cap));
+	/* a path of its own port, of another one */
+	fake_ib_path(env->fake, &own);
+	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, 0, &own, cap), lgr);
+	smc_lgr_put(lgr);
+	smc_path_put(&own);
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, &none, cap));
+	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL, cap));
+	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
+}
+
+/* Groups end while others look them up without a lock; KASAN and RCU debugging watch. */
+static int registry_reader(void *data)
+{
+	struct in6_addr here = env_make_peer(1).tcp_addr;
+	u32 *found = data;
+	struct smc_lgr *lgr;
+
+	while (!kthread_should_stop()) {
+		lgr = smc_lgr_find_by_addr(&init_net, &here, 0, NULL, SMC_CAP_UPGRADE);
+		if (lgr) {
+			WRITE_ONCE(*found, *found + 1);
+			smc_lgr_put(lgr);
+		}
+		smc_registry_host_is_busy(&init_net, &here, SMC_CAP_UPGRADE, jiffies - HZ);
+		usleep_range(50, 100);
+	}
+	return 0;
+}
+
+static void registry_read_while_ending(struct kunit *test)
+{
+	struct lgr_env *env = test->priv;
+	struct task_struct *reader;
+	struct smc_lgr *lgr;
+	u32 found = 0, before;
+	int i;
+
+	reader = kthread_run(registry_reader, &found, "smc_registry_reader");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(reader));
+	for (i = 0; i < 10; i++) {
+		lgr = env_create_group_up(test, SMC_CLIENT, 1);
+		lgr->peer.caps = SMC_CAP_UPGRADE;
+		before = READ_ONCE(found);
+		smc_lgr_set_ready(lgr);
+		KUNIT_EXPECT_TRUE(test, env_wait(&found, before + 1));
+		smc_lgr_terminate(lgr, SMC_LINK_ADMIN);
+		env_put_group(env, lgr);
+		KUNIT_EXPECT_TRUE(test, env_wait_count(0));
+	}
+	kthread_stop(reader);
+}
+
 struct contact_waiter {
 	struct lgr_env *env;
 	struct completion done;
@@ -992,8 +1072,11 @@ static void lgr_proof_addresses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, proof_join(lgr, addr), 0);
 	KUNIT_EXPECT_EQ(test, proof_join(lgr, proof_addr(2, 2)), 0);
 	KUNIT_EXPECT_EQ(test, proof_join(lgr, addr), -ENOLINK);
+	KUNIT_EXPECT_FALSE(test, smc_proof_is_given(lgr, &addr));
+	KUNIT_EXPECT_TRUE(test, smc_proof_is_given(lgr, &lgr->peer.tcp_addr));
 	/* concerns all connections of the address, and no other */
 	smc_proof_complete(lgr, &addr);
+	KUNIT_EXPECT_TRUE(test, smc_proof_is_given(lgr, &addr));
 	KUNIT_EXPECT_EQ(test, lgr->proofs.nopen, 1);
 	for (i = 0; i < 20; i++)
 		KUNIT_EXPECT_EQ(test, proof_join(lgr, addr), 0);
@@ -1770,6 +1853,8 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(contact_net),
 	KUNIT_CASE(registry_host_groups),
 	KUNIT_CASE(registry_has_host),
+	KUNIT_CASE(registry_find_by_addr),
+	KUNIT_CASE_SLOW(registry_read_while_ending),
 	KUNIT_CASE(lgr_places),
 	KUNIT_CASE(contact_wait),
 	KUNIT_CASE(lgr_find_client),

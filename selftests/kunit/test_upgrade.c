@@ -439,6 +439,24 @@ static void upgrade_no_slot(struct kunit *test)
 	upg_end(p);
 }
 
+/* A request that has waited for a send slot is repeated as soon as others. */
+static void upgrade_no_slot_client(struct kunit *test)
+{
+	struct upg_pair *p = upg_begin(test, SMC_CLIENT);
+	u32 n;
+
+	upg_use_up_slots(test, p->links[0]);
+	upg_use_up_slots(test, p->links[1]);
+	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), 0);
+	n = p->reqs[0].number;
+	msleep(5000);
+	upg_free_slots(p->links[0]);
+	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_REQUEST, n, 1));
+	msleep(2500);
+	KUNIT_EXPECT_EQ(test, upg_sent(p, SMC_UPGRADE_REQUEST, n), 2);
+	upg_end(p);
+}
+
 /*
  * A hostile client sends more than anybody can handle: one message per slot is kept, so it is
  * asked about few of them, and the group goes on.
@@ -704,6 +722,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(upgrade_overtaken),
 	KUNIT_CASE(upgrade_answered_late),
 	KUNIT_CASE(upgrade_no_slot),
+	KUNIT_CASE_SLOW(upgrade_no_slot_client),
 	KUNIT_CASE(upgrade_flood),
 	KUNIT_CASE(upgrade_misfits),
 	KUNIT_CASE(upgrade_not_asked),

@@ -111,6 +111,8 @@ struct smc_proofs {
  * @gid: peer GID of the first link
  * @tcp_addr: address of the TCP peer, IPv4 as v4-mapped; all other members may be forged by
  *	another host
+ * @own_addr: our address in the first contact, likewise; where a server looks up what an UPGRADE
+ *	request names
  * @mac: peer MAC of the first link
  * @version: 1 or 2
  * @release: 0 or 1 (v2.1)
@@ -127,6 +129,7 @@ struct smc_peer {
 	u8 id[8];
 	union ib_gid gid;
 	struct in6_addr tcp_addr;
+	struct in6_addr own_addr;
 	u8 mac[6];
 	u8 version;
 	u8 release;
@@ -249,6 +252,7 @@ struct smc_balance {
  * @ref: reference count; held by the group's life until its termination, each connection, each
  *	handshake, each queued work
  * @entry: in the list of all groups until the final release; under the registry lock
+ * @addr_entry: in the table of groups by the address of their peer, likewise; RCU readers
  * @net: namespace (not pinned: its exit terminates the groups and waits)
  * @stats: counters of @net
  * @net_cookie: number of @net shown to users
@@ -307,10 +311,12 @@ struct smc_balance {
  * @balance: see above
  * @last_pick: slot of the link picked last for a connection; a hint, no lock
  * @llc: state of the LLC layer, from smc_llc_create(); constant from smc_lgr_begin() on
+ * @rcu: deferred free
  */
 struct smc_lgr {
 	struct kref ref;
 	struct list_head entry;
+	struct hlist_node addr_entry;
 	struct net *net;
 	struct smc_stats __percpu *stats;
 	u64 net_cookie;
@@ -360,6 +366,7 @@ struct smc_lgr {
 	struct smc_balance balance;
 	u32 last_pick;
 	struct smc_llc *llc;
+	struct rcu_head rcu;
 };
 
 /**
@@ -499,6 +506,7 @@ void smc_claim_end(struct smc_lgr *lgr, struct smc_claim *claim);
 /* lgr/proof.c */
 void smc_proof_init(struct smc_proofs *proofs);
 bool smc_proof_needed(const struct smc_lgr *lgr, const struct in6_addr *addr);
+bool smc_proof_is_given(struct smc_lgr *lgr, const struct in6_addr *addr);
 bool smc_proof_begin(struct smc_lgr *lgr, const struct in6_addr *addr);
 void smc_proof_drop(struct smc_lgr *lgr, const struct in6_addr *addr);
 void smc_proof_complete(struct smc_lgr *lgr, const struct in6_addr *addr);
@@ -528,6 +536,8 @@ int smc_contact_begin(struct net *net, const struct smc_peer *peer,
 		      const bool *cancel, struct smc_contact *contact);
 void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr);
 void smc_lgr_set_ready(struct smc_lgr *lgr);
+struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *addr, u16 vlan,
+				     const struct smc_path *own, enum smc_peer_cap cap);
 bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, bool ready);
 bool smc_registry_host_is_busy(struct net *net, const struct in6_addr *tcp_addr,
 			       enum smc_peer_cap cap, unsigned long since);

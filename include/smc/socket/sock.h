@@ -15,6 +15,7 @@
 #include <net/sock.h>
 #include <smc/conn/conn.h>
 #include <smc/handshake/handshake.h>
+#include <smc/proto/upgrade.h>
 #include <smc/tcp/clcsock.h>
 
 struct smc_listener;
@@ -320,6 +321,9 @@ void smc_sock_set_keepalive(struct sock *sk, int on);
 void smc_sock_inherit_owner(struct sock *sk, const struct sock *parent);
 void smc_sock_table_add(struct smc_sock *smc);
 void smc_sock_table_del(struct smc_sock *smc);
+struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *own,
+				      const struct in6_addr *peer,
+				      const struct smc_upgrade_proof *proof);
 
 /**
  * struct smc_sock_pos - position of smc_sock_for_each() in the table; all zero: the beginning

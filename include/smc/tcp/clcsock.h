@@ -67,6 +67,9 @@ struct smc_clcsock_users {
  * @cork: the application's TCP_CORK; under the lock of the TCP socket
  * @uncorked: a handshake runs, and the TCP socket is not corked; under the lock of the TCP socket
  * @option: state of the SMC option
+ * @first_known: the next two are valid; set once, before the TCP socket is hooked
+ * @first_tx: sequence number of the first byte that TCP sends
+ * @first_rx: of the first byte that it receives
  * @users: keeps works of the module from waiting for the lock of the TCP socket
  *
  * While hooked, sk_user_data of the TCP socket points here. The callbacks and sk_user_data change
@@ -82,7 +85,24 @@ struct smc_clcsock {
 	bool cork;
 	bool uncorked;
 	struct smc_option option;
+	bool first_known;
+	u32 first_tx;
+	u32 first_rx;
 	struct smc_clcsock_users users;
+};
+
+/**
+ * struct smc_clcsock_ends - the ends of a TCP connection
+ * @own: our address, IPv4 as v4-mapped
+ * @peer: address of the peer, likewise
+ * @own_port: our port
+ * @peer_port: port of the peer
+ */
+struct smc_clcsock_ends {
+	struct in6_addr own;
+	struct in6_addr peer;
+	u16 own_port;
+	u16 peer_port;
 };
 
 int smc_clcsock_init(void);
@@ -119,6 +139,10 @@ void smc_clcsock_set_file(struct smc_clcsock *c, struct file *file);
 
 void smc_clcsock_abort(struct smc_clcsock *c, int err);
 int smc_clcsock_reconnect(struct smc_clcsock *c);
+
+void smc_clcsock_note_first(struct smc_clcsock *c, bool server);
+struct smc_clcsock *smc_clcsock_find(struct net *net, const struct smc_clcsock_ends *ends,
+				     bool (*get)(struct smc_clcsock *c));
 
 void smc_clcsock_peer_addr(const struct smc_clcsock *c, struct in6_addr *peer);
 u16 smc_clcsock_peer_port(const struct smc_clcsock *c);
