@@ -304,17 +304,6 @@ void smc_link_notify_usable(struct smc_link *link)
 }
 
 /**
- * smc_lgr_reclaim() - let the connections give memory back that they do not use
- * @lgr: group
- *
- * Process context.
- */
-void smc_lgr_reclaim(struct smc_lgr *lgr)
-{
-	lgr_conn_events->reclaim(lgr);
-}
-
-/**
  * smc_link_hold_conns() - stop or resume sending of connections over a link
  * @link: link
  * @hold: true: connections must not send; false: they may again

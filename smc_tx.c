@@ -246,7 +246,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	}
 	room = min(smc_ring_tx_free_bytes(&conn->tx.ring), tx_copy_max(conn));
 	/* pages that the device cannot map are copied there */
-	tx_note_reach(conn, min_t(size_t, len, room));
+	tx_note_reach(conn, room);
 	spin_unlock_bh(&conn->lock);
 	if (room < min_t(size_t, len, TX_PAGES_MIN))
 		return -EAGAIN;

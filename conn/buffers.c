@@ -4,9 +4,6 @@
  * the size is free, the pool grows by a region, which is mapped and registered on every link and,
  * if it is an RMB, announced to the peer by CONFIRM RKEY (RFC 7609 section 3.5.5.2.1).
  *
- * A connection has a send ring only while it sends: it is taken by the first write, and given back
- * after a long pause. Until then a place in the limits of memory is kept for it.
- *
  * A connection that turns out to send a stream gets a bigger send ring: its writer and the RNIC
  * then wait for each other less often. Others do not need the memory.
  */
@@ -14,11 +11,9 @@
 #include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
-#include <smc/base/host.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
-#include <smc/conn/tx.h>
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
@@ -96,17 +91,13 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	struct smc_lgr *lgr = conn->lgr;
 	struct smc_region *region;
 	struct smc_link *other;
-	bool again, reserved;
+	bool again;
 	int rc = 0;
 
 	mutex_lock(&lgr->mutex);
 	region = smc_pool_take_withdrawn(&lgr->pool, kind, size, U8_MAX);
 	again = region;
-	/* only the writer changes it while there is no ring, and that is this one */
-	reserved = !again && kind == SMC_REGION_SND && conn->tx.reserved;
-	if (reserved)
-		region = smc_region_alloc_charged(&lgr->pool, size, link->path.dev->max_pages);
-	else if (!again && supply->extra)
+	if (!again && supply->extra)
 		region = smc_region_alloc_extra(&lgr->pool, kind, size, link->path.dev->max_pages);
 	else if (!again)
 		region = smc_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
@@ -136,8 +127,6 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 		return rc;
 	region->announced = true;
 	smc_region_publish(&lgr->pool, region);
-	if (reserved)
-		conn->tx.reserved = false;
 	smc_llc_timer_region_added(lgr);
 	return 0;
 }
@@ -189,33 +178,13 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	return rc;
 }
 
-/*
- * Charge a send ring that is not there, so that the limits of memory cannot keep a connection from
- * sending that they have let in. False: the limits have no room for it, keep the ring.
- */
-static bool conn_reserve_ring(struct smc_conn *conn)
-{
-	conn->tx.reserved = !smc_host_charge(conn->lgr->pool.host, conn->tx.want, 0);
-	return conn->tx.reserved;
-}
-
-static void conn_unreserve_ring(struct smc_conn *conn)
-{
-	if (conn->tx.reserved)
-		smc_host_uncharge(conn->lgr->pool.host, conn->tx.want);
-	conn->tx.reserved = false;
-}
-
 /**
- * smc_conn_take_buffers() - Take the RMBE of a new connection, and see to its send ring
+ * smc_conn_take_buffers() - Take a send ring and an RMBE for a new connection
  * @conn: connection that no other context knows
  * @sndbuf: wanted bytes of the send ring
  * @rcvbuf: wanted bytes of the RMBE
  * @announce: subsequent contact: register new regions and announce them to the peer at once
  * @cancel: give up when set by another context
- *
- * A send ring is taken and put back, unless the limits of memory have no other place for it: if
- * there is no memory for it, the handshake still finds out. The first write will take it.
  *
  * After an error the connection may have one of the two; smc_conn_give_buffers() returns it.
  *
@@ -233,23 +202,12 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 	int rc;
 
 	supply.deadline = jiffies + (supply.patient ? CONFIRM_LONG : TAKE_TIME);
-	conn->tx.want = smc_elem_round_size(sndbuf);
-	rc = conn_elem_take(conn, SMC_REGION_SND, conn->tx.want, &supply, &conn->tx.elem);
+	rc = conn_elem_take(conn, SMC_REGION_SND, smc_elem_round_size(sndbuf), &supply,
+			    &conn->tx.elem);
 	if (!rc)
 		rc = conn_elem_take(conn, SMC_REGION_RMB, smc_elem_round_size(rcvbuf), &supply,
 				    &conn->rx.elem);
-	if (rc || !conn_reserve_ring(conn))
-		return rc;
-	conn->tx.elem.used = 0;
-	smc_elem_free(&conn->lgr->pool, &conn->tx.elem, false);
-	conn->tx.elem.size = 0;
-	return 0;
-}
-
-/* Return how much of the send ring the next owner must not see. */
-static u32 conn_ring_used(const struct smc_conn *conn)
-{
-	return min_t(u64, conn->tx.reach, conn->tx.elem.size);
+	return rc;
 }
 
 /*
@@ -282,9 +240,8 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 {
 	struct smc_pool *pool = &conn->lgr->pool;
 
-	conn_unreserve_ring(conn);
 	if (conn->tx.elem.region) {
-		conn->tx.elem.used = conn_ring_used(conn);
+		conn->tx.elem.used = min_t(u64, conn->tx.reach, conn->tx.elem.size);
 		smc_elem_free(pool, &conn->tx.elem, false);
 	}
 	smc_elem_free(pool, &conn->tx.growth.elem, false);
@@ -302,12 +259,6 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 static void conn_growth_enter(struct smc_conn_growth *growth, enum smc_growth_state state)
 {
 	WRITE_ONCE(growth->state, state);
-}
-
-/* There are no larger elements: the writer need not ask whenever its ring is full. */
-static bool conn_ring_is_largest(u32 size)
-{
-	return smc_elem_round_size(size * GROW_TIMES) == size;
 }
 
 /* Measure the stream from here on, or after a pause. */
@@ -389,7 +340,7 @@ static void conn_growth_work_fn(struct work_struct *work)
 
 /**
  * smc_conn_init_growth() - Set up the growth of the send ring
- * @conn: connection that is being created, after smc_conn_take_buffers()
+ * @conn: connection that is being created and has its send ring
  */
 void smc_conn_init_growth(struct smc_conn *conn)
 {
@@ -397,7 +348,8 @@ void smc_conn_init_growth(struct smc_conn *conn)
 
 	INIT_WORK(&growth->work, conn_growth_work_fn);
 	growth->since = jiffies;
-	if (conn->tx.elem.region && conn_ring_is_largest(conn->tx.elem.size))
+	/* no larger elements: the writer need not ask whenever its ring is full */
+	if (smc_elem_round_size(conn->tx.elem.size * GROW_TIMES) == conn->tx.elem.size)
 		conn_growth_enter(growth, SMC_GROWTH_DONE);
 }
 
@@ -457,10 +409,10 @@ static void conn_copy_ring(const struct smc_conn *conn, u64 pos, u64 end)
 	}
 }
 
-/* Return whether the connection's device can read an element. */
-static bool conn_elem_is_mapped(const struct smc_conn *conn, const struct smc_elem *elem)
+/* Return whether the connection's device can read the bigger ring. */
+static bool conn_bigger_is_mapped(const struct smc_conn *conn)
 {
-	return smc_region_lkey(elem->region, conn->link->slot);
+	return smc_region_lkey(conn->tx.growth.elem.region, conn->link->slot);
 }
 
 /*
@@ -472,7 +424,7 @@ static bool conn_change_ring(struct smc_conn *conn, u64 end)
 	struct smc_conn_growth *growth = &conn->tx.growth;
 	struct smc_ring_tx *ring = &conn->tx.ring;
 
-	if (ring->prepared != end || !conn_elem_is_mapped(conn, &growth->elem)) {
+	if (ring->prepared != end || !conn_bigger_is_mapped(conn)) {
 		conn_growth_enter(growth, SMC_GROWTH_READY);
 		smc_conn_timer_ring_offered(conn);
 		return false;
@@ -513,7 +465,7 @@ bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 	if (growth->state == SMC_GROWTH_NONE && conn_growth_helps(conn) && conn_is_streaming(conn))
 		conn_growth_begin(conn, memcg);
 	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn) &&
-		conn_elem_is_mapped(conn, &growth->elem);
+		conn_bigger_is_mapped(conn);
 	if (ready) {
 		conn_growth_enter(growth, SMC_GROWTH_COPYING);
 		growth->elem.used = growth->elem.size;
@@ -529,167 +481,6 @@ bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 	grown = conn_change_ring(conn, end);
 	spin_unlock_bh(&conn->lock);
 	return grown;
-}
-
-/* ---- a send ring by need ----------------------------------------------------- */
-
-/*
- * Give a connection without a send ring the element @elem, which is emptied. False, and @elem is
- * kept, if the connection's device cannot read it: on a link that is ending a new region may lack.
- */
-static bool conn_install_ring(struct smc_conn *conn, struct smc_elem *elem)
-{
-	struct smc_conn_tx *tx = &conn->tx;
-
-	lockdep_assert_held(&conn->lock);
-	if (!conn_elem_is_mapped(conn, elem))
-		return false;
-	tx->elem = *elem;
-	elem->region = NULL;
-	conn_unreserve_ring(conn);
-	conn_growth_enter(&tx->growth, conn_ring_is_largest(tx->elem.size) ? SMC_GROWTH_DONE :
-									     SMC_GROWTH_NONE);
-	conn_growth_restart(conn, 0);
-	WRITE_ONCE(tx->ring.size, tx->elem.size);
-	return true;
-}
-
-/* Add a region for a connection without a send ring, and take an element of it. */
-static int conn_ring_grow_pool(struct smc_conn *conn, struct mem_cgroup *memcg,
-			       struct smc_elem *elem)
-{
-	struct conn_supply supply = {
-		.announce = true, .cancel = &conn->tx.stopped, .deadline = jiffies + TAKE_TIME,
-	};
-	struct mem_cgroup *old;
-	int rc;
-
-	spin_lock_bh(&conn->lock);
-	supply.link = conn->link;
-	smc_link_get(supply.link);
-	spin_unlock_bh(&conn->lock);
-	old = set_active_memcg(memcg);
-	rc = conn_elem_take(conn, SMC_REGION_SND, conn->tx.want, &supply, elem);
-	set_active_memcg(old);
-	smc_link_put(supply.link);
-	return rc;
-}
-
-/**
- * smc_conn_take_ring() - Take the send ring of a connection that has none
- * @conn: connection
- * @memcg: cgroup to charge a new region to, which the caller holds; NULL: none
- *
- * As the memory of a send on TCP, the ring is taken also by calls that must not block: only the own
- * RNIC is waited for. Without memory the writer has to wait, and smc_conn_may_take_ring() is false
- * for a moment: memory may become free anywhere, and nothing tells of it.
- *
- * Context: Process, sleeps; takes lgr->mutex and conn->lock. The one writer (socket lock).
- * Return: true if the connection has a ring now.
- */
-bool smc_conn_take_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
-{
-	struct smc_pool *pool = &conn->lgr->pool;
-	struct smc_elem elem = {};
-	bool taken;
-	int rc;
-
-	if (smc_conn_has_ring(conn))
-		return true;
-	if (!smc_conn_may_take_ring(conn))
-		return false;
-	rc = smc_elem_take(pool, SMC_REGION_SND, conn->tx.want, &elem);
-	if (rc)
-		rc = conn_ring_grow_pool(conn, memcg, &elem);
-	elem.used = 0;	/* if it is put back */
-	spin_lock_bh(&conn->lock);
-	taken = !rc && conn_install_ring(conn, &elem);
-	if (!taken) {
-		/* another connection has taken the element of a region that was added here */
-		if (!conn->tx.reserved)
-			conn_reserve_ring(conn);
-		conn_growth_enter(&conn->tx.growth, SMC_GROWTH_SHORT);
-		smc_conn_timer_shortage_begun(conn);
-	}
-	spin_unlock_bh(&conn->lock);
-	smc_elem_free(pool, &elem, false);
-	return taken;
-}
-
-/**
- * smc_conn_end_shortage_locked() - Let a writer without a send ring try again, if it is time
- * @conn: connection
- *
- * Context: Process; caller holds conn->lock.
- * Return: SMC_CONN_* bits for the owner.
- */
-unsigned int smc_conn_end_shortage_locked(struct smc_conn *conn)
-{
-	lockdep_assert_held(&conn->lock);
-	if (conn->tx.growth.state != SMC_GROWTH_SHORT || !smc_conn_timer_ring_expired(conn))
-		return 0;
-	conn_growth_enter(&conn->tx.growth, SMC_GROWTH_NONE);
-	return SMC_CONN_WRITABLE;
-}
-
-/*
- * Return whether the send ring is not in use: all is completed, the RNIC reads nothing, and no
- * writer is about to copy bytes, which would have noted how far it may reach. Not a ring that has
- * grown: SO_SNDBUF shows its size.
- */
-static bool conn_ring_is_unused(const struct smc_conn *conn)
-{
-	const struct smc_conn_tx *tx = &conn->tx;
-
-	return tx->ring.size == tx->want && smc_ring_tx_drained(&tx->ring) && !tx->inflight &&
-	       tx->reach <= tx->ring.prepared && smc_zerocopy_is_empty(conn) &&
-	       (tx->growth.state == SMC_GROWTH_NONE || tx->growth.state == SMC_GROWTH_DONE);
-}
-
-/* Take the send ring away if nothing was sent since the last time; to be freed without the lock. */
-static void conn_reclaim_ring_locked(struct smc_conn *conn, struct smc_elem *unused)
-{
-	struct smc_conn_tx *tx = &conn->tx;
-	bool idle = tx->walk_pos == tx->ring.prepared;
-
-	tx->walk_pos = tx->ring.prepared;
-	if (!idle)
-		return;
-	/* quiet replies are in flight until somebody asks: they complete before the next look */
-	smc_tx_fence_locked(conn);
-	if (!conn_ring_is_unused(conn) || !conn_reserve_ring(conn))
-		return;
-	*unused = tx->elem;
-	unused->used = conn_ring_used(conn);
-	tx->elem = (struct smc_elem){};
-	WRITE_ONCE(tx->ring.size, 0);
-	conn_growth_enter(&tx->growth, SMC_GROWTH_NONE);
-}
-
-/**
- * smc_conn_reclaim_rings() - Take the send rings away from connections that have long sent nothing
- * @lgr: group
- *
- * From those that have sent nothing between the last call and this one.
- *
- * Context: Process.
- */
-void smc_conn_reclaim_rings(struct smc_lgr *lgr)
-{
-	struct smc_elem unused = {};
-	unsigned long index = 0;
-	struct smc_conn *conn;
-
-	while ((conn = smc_conn_get_next(lgr, &index))) {
-		spin_lock_bh(&conn->lock);
-		conn_reclaim_ring_locked(conn, &unused);
-		spin_unlock_bh(&conn->lock);
-		if (unused.region) {
-			smc_elem_free(&lgr->pool, &unused, false);
-			smc_lgr_set_regions_available(lgr);
-		}
-		smc_conn_put(conn);
-	}
 }
 
 /**

@@ -45,7 +45,7 @@ static void conn_free_work_fn(struct work_struct *work)
 	struct smc_conn *conn = container_of(work, struct smc_conn, free_work);
 	struct smc_lgr *lgr = conn->lgr;
 	/* elements of a failed creation do not count as free regions */
-	bool room = conn->rx.elem.region && !conn->quarantine;
+	bool room = conn->tx.elem.region && conn->rx.elem.region && !conn->quarantine;
 
 	cancel_delayed_work_sync(&conn->work);
 	smc_zerocopy_free_all(conn);
@@ -107,7 +107,6 @@ static void conn_work_fn(struct work_struct *work)
 	smc_conn_finish_move_locked(conn);
 	smc_rx_poll_lent_locked(conn, true);
 	smc_conn_take_unused_ring_locked(conn, &unused);
-	bits |= smc_conn_end_shortage_locked(conn);
 	if (smc_conn_state_may_cdc(conn->state) &&
 	    smc_ring_rx_update_due(&conn->rx.ring) != SMC_CURSOR_UPDATE_NONE)
 		conn->tx.cons_due = true;
@@ -182,9 +181,8 @@ static void conn_check_fenced(struct smc_conn *conn)
  *	first contact smc_conn_register_buffers() registers them later
  * @cancel: give up when set by another context
  *
- * Takes an RMBE from the pool of the group, which grows if none is free, and enters the connection
- * into the token table. The send ring is taken by the first write (smc_conn_take_ring()). The
- * reserved place is used up on success only.
+ * Takes a send ring and an RMBE from the pool of the group, which grows if none is free, and enters
+ * the connection into the token table. The reserved place is used up on success only.
  *
  * Context: Process, sleeps.
  * Return: the connection with one reference for the caller, or ERR_PTR: -ENOMEM, -ENOSPC,

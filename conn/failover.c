@@ -27,11 +27,11 @@
 #include "move.h"
 #include "timers.h"
 
-/* Return whether the peer's RMB is known on @link, and our send region, if any, to its device. */
+/* Return whether the peer's RMB is known on @link, and our send region to its device. */
 static bool conn_link_reaches_peer(const struct smc_conn *conn, const struct smc_link *link)
 {
 	return smc_rtoken_has_link(conn->lgr, conn->tx.claim.rtoken, link->slot) &&
-	       (!conn->tx.elem.region || smc_region_lkey(conn->tx.elem.region, link->slot));
+	       smc_region_lkey(conn->tx.elem.region, link->slot);
 }
 
 /**

@@ -281,15 +281,8 @@ static unsigned int conn_replay_kept(struct smc_conn *conn)
 	return bits;
 }
 
-/**
- * smc_conn_get_next() - Take one step of a walk over the connections of a group
- * @lgr: group
- * @index: position; 0 before the first step
- *
- * Context: Process; between two steps anything.
- * Return: the connection, with a reference; NULL after the last one.
- */
-struct smc_conn *smc_conn_get_next(struct smc_lgr *lgr, unsigned long *index)
+/* The next connection of a group, with a reference; NULL after the last one. Process context. */
+static struct smc_conn *conn_get_next(struct smc_lgr *lgr, unsigned long *index)
 {
 	struct smc_conn *conn;
 
@@ -334,7 +327,7 @@ static void conn_on_link_lost(struct smc_link *link)
 	unsigned long index = 0;
 	struct smc_conn *conn;
 
-	while ((conn = smc_conn_get_next(link->lgr, &index))) {
+	while ((conn = conn_get_next(link->lgr, &index))) {
 		conn_lose_link(conn, link);
 		smc_conn_put(conn);
 	}
@@ -365,7 +358,7 @@ static void conn_on_terminated(struct smc_lgr *lgr)
 	unsigned long index = 0;
 	struct smc_conn *conn;
 
-	while ((conn = smc_conn_get_next(lgr, &index))) {
+	while ((conn = conn_get_next(lgr, &index))) {
 		conn_lose_group(conn, lgr->reason);
 		smc_conn_put(conn);
 	}
@@ -377,7 +370,6 @@ const struct smc_lgr_conn_events smc_conn_lgr_events = {
 	.slots_free = conn_on_slots_free,
 	.link_usable = smc_balance_start,
 	.link_lost = conn_on_link_lost,
-	.reclaim = smc_conn_reclaim_rings,
 	.terminated = conn_on_terminated,
 	.released = smc_balance_stop,
 };

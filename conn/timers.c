@@ -17,7 +17,6 @@
  *                    lent to a reader
  *   probe            a byte out of the reserve        the next byte may go out of it
  *   bigger ring      a bigger send ring is there      it is given back
- *   shortage         no memory for the first ring     the writer tries again
  *   move             an orderly move                  the connection stays on its link
  *   silence          messages may be lost with a link the connection is aborted
  *
@@ -62,8 +61,6 @@
 #define PROBE_MAX	(10 * HZ)
 /* A writer that streams takes its bigger ring when the present one is full: in milliseconds. */
 #define OFFER_TIME	(5 * HZ)
-/* A writer without memory for its send ring tries again. */
-#define SHORTAGE_TIME	(HZ / 10)
 /* For the peer to acknowledge our last message; the connection sends nothing meanwhile. */
 #define MOVE_ACK_TIME	(HZ / 2)
 /*
@@ -315,18 +312,8 @@ void smc_conn_timer_ring_offered(struct smc_conn *conn)
 }
 
 /**
- * smc_conn_timer_shortage_begun() - There is no memory for the send ring of a writer
- * @conn: connection without a send ring
- */
-void smc_conn_timer_shortage_begun(struct smc_conn *conn)
-{
-	conn->tx.growth.deadline = jiffies + SHORTAGE_TIME;
-	conn_queue_work_within(conn, SHORTAGE_TIME);
-}
-
-/**
- * smc_conn_timer_ring_expired() - Check the time that the writer may leave its ring, or waits
- * @conn: connection with a bigger ring, or whose writer waits for memory
+ * smc_conn_timer_ring_expired() - Check the time in which the writer takes its bigger ring
+ * @conn: connection with such a ring
  *
  * Return: true if it has passed.
  */

@@ -35,7 +35,6 @@ void smc_conn_timer_probe_sent(struct smc_conn *conn);
 
 void smc_conn_timer_ring_offered(struct smc_conn *conn);
 bool smc_conn_timer_ring_expired(struct smc_conn *conn);
-void smc_conn_timer_shortage_begun(struct smc_conn *conn);
 void smc_conn_timer_move_begun(struct smc_conn *conn);
 bool smc_conn_timer_move_expired(struct smc_conn *conn);
 

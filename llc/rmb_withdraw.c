@@ -61,7 +61,6 @@ static void llc_withdraw_idle(struct smc_llc *llc, unsigned long age)
 
 	if (smc_pool_reap_lent(pool))
 		smc_lgr_set_regions_available(llc->lgr);
-	smc_lgr_reclaim(llc->lgr);
 	while ((region = smc_pool_take_idle(pool, SMC_REGION_SND, age)))
 		llc_withdraw_region(llc->lgr, region);
 	if (llc->withdraw_mute)

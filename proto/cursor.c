@@ -60,7 +60,7 @@ int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor
 /**
  * smc_ring_tx_init() - Set up the send side of a connection
  * @tx: send side
- * @size: bytes of the send ring, 0: none yet
+ * @size: bytes of the send ring
  * @peer_size: bytes of the peer's RMBE
  * @reserve: bytes of the peer's RMBE to leave unused, less than @peer_size
  *
@@ -68,7 +68,7 @@ int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor
  */
 int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserve)
 {
-	if ((size && !smc_ring_size_is_valid(size)) || !smc_ring_size_is_valid(peer_size) ||
+	if (!smc_ring_size_is_valid(size) || !smc_ring_size_is_valid(peer_size) ||
 	    reserve >= peer_size)
 		return -EINVAL;
 	memset(tx, 0, sizeof(*tx));

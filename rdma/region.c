@@ -130,18 +130,14 @@ static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 /*
  * Charge a region to all limits that apply. A region of several elements leaves as much as it
  * takes: near a limit regions become small, and the second kind of region gets something, too.
- * @extra: see smc_host_charge_extra(). @charged: see smc_region_alloc_charged(). Return 0, -EDQUOT,
- * or an error of smc_host_charge().
+ * @extra: see smc_host_charge_extra(). Return 0, -EDQUOT, or an error of smc_host_charge().
  */
 static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
-		       bool extra, u32 charged)
+		       bool extra)
 {
-	u64 bytes = (u64)nelem * size - charged;
+	u64 bytes = (u64)nelem * size;
 	int rc;
 
-	/* whatever the limits are by now */
-	if (!bytes)
-		return 0;
 	if (extra)
 		rc = smc_host_charge_extra(pool->host, bytes);
 	else
@@ -184,7 +180,7 @@ static void region_mem_free(void *mem, size_t bytes)
 }
 
 static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_kind kind, u32 size,
-				       u32 max_pages, bool extra, u32 charged)
+				       u32 max_pages, bool extra)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
 	struct smc_region *region;
@@ -198,7 +194,6 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	region->pool = pool;
 	region->kind = kind;
 	region->elem_size = size;
-	region->charged = charged;
 
 	mutex_lock(&pool->mutex);
 	if (smc_fault_hit(SMC_FAULT_REGION_LIMIT) ||
@@ -209,7 +204,7 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	}
 	nelem = min(nelem, pool_elems_wanted(pool, kind, size, extra));
 	for (; nelem; nelem /= 2) {
-		rc = pool_charge(pool, kind, nelem, size, extra, charged);
+		rc = pool_charge(pool, kind, nelem, size, extra);
 		if (rc)
 			continue;
 		rc = -ENOMEM;
@@ -217,7 +212,7 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 					       region_mem_alloc(pool, (size_t)nelem * size, extra));
 		if (region->vaddr)
 			break;
-		pool_uncharge(pool, kind, (u64)nelem * size - charged);
+		pool_uncharge(pool, kind, (u64)nelem * size);
 		if (extra)
 			break;
 	}
@@ -260,7 +255,7 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
 				    u32 size, u32 max_pages)
 {
-	return region_alloc(pool, kind, size, max_pages, false, 0);
+	return region_alloc(pool, kind, size, max_pages, false);
 }
 
 /**
@@ -278,24 +273,7 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
 					  u32 size, u32 max_pages)
 {
-	return region_alloc(pool, kind, size, max_pages, true, 0);
-}
-
-/**
- * smc_region_alloc_charged() - As smc_region_alloc(), for one send ring that is charged already
- * @pool: pool
- * @size: element size, from smc_elem_round_size()
- * @max_pages: pages that one MR of the link's device can cover
- *
- * The caller has charged @size bytes to the host. With smc_region_publish() they belong to the
- * region; if that is freed before, they still are the caller's. No limit is in the way of a region
- * of one element. Process context.
- *
- * Return: as smc_region_alloc(), but no error of a limit.
- */
-struct smc_region *smc_region_alloc_charged(struct smc_pool *pool, u32 size, u32 max_pages)
-{
-	return region_alloc(pool, SMC_REGION_SND, size, max_pages, false, size);
+	return region_alloc(pool, kind, size, max_pages, true);
 }
 
 /**
@@ -307,7 +285,6 @@ void smc_region_publish(struct smc_pool *pool, struct smc_region *region)
 {
 	spin_lock_bh(&pool->lock);
 	region->published = true;
-	region->charged = 0;
 	region->delete_refused = 0;
 	region->idle_since = jiffies;
 	spin_unlock_bh(&pool->lock);
@@ -378,8 +355,7 @@ static void region_destroy(struct smc_region *region)
 	for_each_set_bit(i, region->used, region->nelem)
 		elem_wipe(region, i);
 	region_mem_free(region->vaddr, (size_t)region->nelem * region->elem_size);
-	pool_uncharge(pool, region->kind,
-		      (u64)region->nelem * region->elem_size - region->charged);
+	pool_uncharge(pool, region->kind, (u64)region->nelem * region->elem_size);
 	kfree(region);
 }
 

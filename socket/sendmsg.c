@@ -147,7 +147,7 @@ static bool sendmsg_may_send(struct smc_sock *smc, const struct smc_conn *conn)
 
 static void sendmsg_count(const struct smc_conn *conn, int flags, size_t len)
 {
-	if (len > smc_conn_get_sndbuf(conn))
+	if (len > conn->tx.ring.size)
 		smc_stats_count(conn->stats, SMC_STAT_TX_SMALL, 1);
 	if (len > conn->tx.peer_size)
 		smc_stats_count(conn->stats, SMC_STAT_TX_PEER_SMALL, 1);
@@ -203,7 +203,7 @@ static ssize_t sendmsg_write(struct smc_conn *conn, struct sendmsg_call *call)
 static ssize_t sendmsg_lose(struct smc_conn *conn, struct sendmsg_call *call)
 {
 	struct iov_iter *from = &call->msg->msg_iter;
-	size_t len = min_t(size_t, msg_data_left(call->msg), smc_conn_get_sndbuf(conn));
+	size_t len = min_t(size_t, msg_data_left(call->msg), conn->tx.ring.size);
 
 	len -= fault_in_iov_iter_readable(from, len);
 	if (!len)
@@ -259,12 +259,7 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			smc_keepalive_data_queued(smc);
 			continue;
 		}
-		if (rc == -EAGAIN && !smc_conn_has_ring(conn)) {
-			/* the first write, or the first after a long pause */
-			if (smc_conn_take_ring(conn, smc_sock_memcg(smc_sock_sk(smc))))
-				continue;
-			rc = sendmsg_wait_space(smc, conn, &call->timeo);
-		} else if (rc == -EAGAIN) {
+		if (rc == -EAGAIN) {
 			if (!full)
 				smc_stats_count(conn->stats, SMC_STAT_TX_FULL, 1);
 			full = true;

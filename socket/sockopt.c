@@ -21,7 +21,6 @@
 #include <net/tcp_states.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
-#include <smc/conn/buffers.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tcp_info.h>
 #include <smc/conn/tx.h>
@@ -214,7 +213,7 @@ static void sockopt_push_bufsizes(struct smc_sock *smc)
 
 	spin_lock_bh(&smc->state_lock);
 	if (smc->conn) {
-		snd = 2 * smc_conn_get_sndbuf(smc->conn);
+		snd = 2 * smc->conn->tx.ring.size;
 		rcv = 2 * smc->conn->rx.ring.size;
 	}
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK &&

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Environment of the suites of connections, see conn_env.h. */
-#include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
@@ -18,7 +17,7 @@ void conn_env_add_key(struct conn_env *e, u32 slot)
 	rtoken->links |= BIT(slot);
 }
 
-/* Create a connection over the second link, with a send ring; the peer's end is not set. */
+/* Create a connection over the second link; the peer's end is not set. */
 struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e)
 {
 	struct smc_conn *conn;
@@ -26,7 +25,6 @@ struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e)
 
 	conn = smc_conn_create(e->lgr, e->second, ENV_RING, ENV_RING, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
-	KUNIT_ASSERT_TRUE(test, smc_conn_take_ring(conn, NULL));
 	return conn;
 }
 

@@ -400,10 +400,8 @@ static struct ib_mr *fake_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 m
 	struct fake_ib *fake = fake_ib_of(pd->device);
 	struct fake_mr *mr;
 
-	if (!fake->fail_mr_after) {
-		fake->mr_refused++;
+	if (!fake->fail_mr_after)
 		return ERR_PTR(-ENOMEM);
-	}
 	if (fake->fail_mr_after > 0)
 		fake->fail_mr_after--;
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);

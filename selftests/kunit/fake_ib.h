@@ -65,7 +65,6 @@ struct fake_ib_step {
  * @fail_cq: create_cq fails
  * @fail_modify: modify_qp to this state fails; -1: to none
  * @fail_mr_after: alloc_mr fails after so many more successes; -1: never
- * @mr_refused: calls of alloc_mr that failed
  * @fail_post: result of post_send
  * @fail_recv_after: post_recv fails after so many more successes; -1: never
  * @no_flush: queue pairs in ERR do not complete what is posted
@@ -97,7 +96,6 @@ struct fake_ib {
 	bool fail_cq;
 	int fail_modify;
 	int fail_mr_after;
-	u32 mr_refused;
 	int fail_post;
 	int fail_recv_after;
 	bool no_flush;

@@ -153,10 +153,6 @@ static void fake_conn_terminated(struct smc_lgr *lgr)
 	}
 }
 
-static void fake_conn_reclaim(struct smc_lgr *lgr)
-{
-}
-
 static void fake_conn_released(struct smc_lgr *lgr)
 {
 	current_env->conn_releases++;
@@ -167,7 +163,6 @@ static const struct smc_lgr_conn_events fake_conn_events = {
 	.slots_free = fake_conn_slots_free,
 	.link_usable = fake_conn_link_usable,
 	.link_lost = fake_conn_link_lost,
-	.reclaim = fake_conn_reclaim,
 	.terminated = fake_conn_terminated,
 	.released = fake_conn_released,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit: a connection takes its send ring when it writes, gives it back after a pause, and a stream
- * gets a bigger one (conn/buffers.c). The group layer is the real one, the RDMA device a fake.
+ * KUnit: the send ring of a stream grows (conn/buffers.c). The group layer is the real one, the
+ * RDMA device a fake.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -15,7 +15,6 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <smc/base/host.h>
-#include <smc/base/settings.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
@@ -57,32 +56,26 @@ static u8 growth_byte(u64 pos)
 	return pos * 7 + pos / 251;
 }
 
-/* Write bytes of the stream; as smc_tx_write(). */
-static ssize_t growth_write(struct kunit *test, struct growth_env *e, u32 len)
+/* Write a full ring; all but the 16 bytes that are kept back for a foreign peer is posted. */
+static void growth_fill(struct kunit *test, struct growth_env *e)
 {
 	u64 pos = e->conn->tx.ring.prepared;
-	u8 *buf = kunit_kzalloc(test, len, GFP_KERNEL);
-	struct kvec vec = { .iov_base = buf, .iov_len = len };
+	u8 *buf = kunit_kzalloc(test, SIZE, GFP_KERNEL);
+	struct kvec vec = { .iov_base = buf, .iov_len = SIZE };
 	struct iov_iter iter;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
-	for (i = 0; i < len; i++)
+	for (i = 0; i < SIZE; i++)
 		buf[i] = growth_byte(pos + i);
-	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, len);
-	return smc_tx_write(e->conn, &iter, len, false, false);
-}
-
-/* Write a full ring; all but the 16 bytes that are kept back for a foreign peer is posted. */
-static void growth_fill(struct kunit *test, struct growth_env *e)
-{
-	KUNIT_ASSERT_EQ(test, growth_write(test, e, SIZE), SIZE);
+	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, SIZE);
+	KUNIT_ASSERT_EQ(test, smc_tx_write(e->conn, &iter, SIZE, false, false), SIZE);
 	KUNIT_EXPECT_EQ(test, smc_tx_get_space(e->conn), 0);
 	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e->conn), 16);
 }
 
-/* A connection over the second of two links; it has no ring. */
-static void growth_connect(struct kunit *test, struct growth_env *e)
+/* A connection over the second of two links, whose ring is full; nothing of that is completed. */
+static void growth_begin(struct kunit *test, struct growth_env *e)
 {
 	static const struct smc_conn_peer_end peer = {
 		.token = 0x77, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
@@ -106,16 +99,6 @@ static void growth_connect(struct kunit *test, struct growth_env *e)
 	rtoken->addr[0] = 0x1000;
 	rtoken->links |= BIT(0);
 	smc_conn_activate(e->conn);
-}
-
-/* The same with a ring that is full; nothing of that is completed. */
-static void growth_begin(struct kunit *test, struct growth_env *e)
-{
-	struct smc_conn_tx *tx;
-
-	growth_connect(test, e);
-	tx = &e->conn->tx;
-	KUNIT_ASSERT_TRUE(test, smc_conn_take_ring(e->conn, NULL));
 	e->small = tx->elem;
 	spin_lock_bh(&e->conn->lock);
 	tx->ring.prepared = START;
@@ -224,8 +207,7 @@ static void growth_expect_write(struct kunit *test, const struct growth_env *e,
 
 	do {
 		wr = fake_ib_sent(fake_ib_qp(link->qp->qp), i++);
-		/* tail probes have no bytes */
-	} while (wr && (wr->opcode != IB_WR_RDMA_WRITE || !wr->num_sge));
+	} while (wr && wr->opcode != IB_WR_RDMA_WRITE);
 	KUNIT_ASSERT_NOT_NULL(test, wr);
 	smc_elem_prepare_sge(elem, link->slot, pos % elem->size, 1, &sge);
 	KUNIT_EXPECT_EQ(test, wr->sge[0].addr, sge.addr);
@@ -448,7 +430,6 @@ static void growth_largest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
 	conn = smc_conn_create(e.lgr, e.second, 512 * 1024, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(conn, NULL));
 	KUNIT_EXPECT_EQ(test, conn->tx.growth.state, SMC_GROWTH_DONE);
 	smc_conn_discard(conn, false);
 	growth_end(&e);
@@ -634,398 +615,6 @@ static void growth_group_lost_changed(struct kunit *test)
 	growth_lose_group(test, &e);
 }
 
-/* ---- a ring by need ---- */
-
-/* The next reclaim takes the ring away if it may. */
-static void ring_reclaim(struct growth_env *e)
-{
-	smc_conn_reclaim_rings(e->lgr);
-	smc_conn_reclaim_rings(e->lgr);
-}
-
-/* Some bytes are written, from the beginning of the stream on; nothing is completed. */
-static void ring_begin(struct kunit *test, struct growth_env *e, u32 len)
-{
-	growth_connect(test, e);
-	KUNIT_ASSERT_TRUE(test, smc_conn_take_ring(e->conn, NULL));
-	e->small = e->conn->tx.elem;
-	KUNIT_ASSERT_EQ(test, growth_write(test, e, len), len);
-}
-
-/* Take all free elements for send rings out of the pool; the last one is returned. */
-static struct smc_elem ring_empty_pool(struct kunit *test, struct growth_env *e)
-{
-	struct smc_elem elem = {};
-
-	while (!smc_elem_take(&e->lgr->pool, SMC_REGION_SND, SIZE, &elem))
-		;
-	KUNIT_ASSERT_NOT_NULL(test, elem.region);
-	return elem;
-}
-
-/* The device under the connection's link. */
-static struct fake_ib *ring_device(const struct growth_env *e)
-{
-	return container_of(e->second->qp->qp->device, struct fake_ib, ib);
-}
-
-/* Return how many send rings are taken. */
-static u32 ring_count(const struct growth_env *e)
-{
-	struct smc_pool *pool = &e->lgr->pool;
-	const struct smc_region *region;
-	u32 n = 0;
-
-	spin_lock_bh(&pool->lock);
-	list_for_each_entry(region, &pool->regions[SMC_REGION_SND], entry)
-		n += bitmap_weight(region->used, region->nelem);
-	spin_unlock_bh(&pool->lock);
-	return n;
-}
-
-/* Return what is charged to the host for rings that are not there. */
-static u64 ring_places(const struct growth_env *e)
-{
-	const struct smc_pool *pool = &e->lgr->pool;
-
-	return e->lgr->host->bytes - pool->bytes[SMC_REGION_SND] - pool->bytes[SMC_REGION_RMB];
-}
-
-/* A new connection has no ring, but its place in the limits, which the ring takes. */
-static void ring_first(struct kunit *test)
-{
-	struct growth_env e;
-
-	growth_connect(test, &e);
-	KUNIT_EXPECT_FALSE(test, smc_conn_has_ring(e.conn));
-	KUNIT_EXPECT_EQ(test, ring_count(&e), 0);
-	KUNIT_EXPECT_EQ(test, ring_places(&e), SIZE);
-	KUNIT_EXPECT_EQ(test, smc_conn_get_sndbuf(e.conn), SIZE);
-	KUNIT_EXPECT_TRUE(test, smc_stream_writable(e.conn));
-	KUNIT_EXPECT_EQ(test, growth_write(test, &e, 100), -EAGAIN);
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(e.conn, NULL));
-	KUNIT_EXPECT_EQ(test, ring_count(&e), 1);
-	KUNIT_EXPECT_EQ(test, ring_places(&e), 0);
-	KUNIT_EXPECT_EQ(test, growth_write(test, &e, 1000), 1000);
-	/* it is there */
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(e.conn, NULL));
-	KUNIT_EXPECT_EQ(test, ring_count(&e), 1);
-	growth_expect_bytes(test, &e);
-	growth_expect_write(test, &e, e.second, 0);
-	growth_end(&e);
-}
-
-/* A connection that ends without a ring gives its place back, one that has a ring the ring. */
-static void ring_ends(struct kunit *test)
-{
-	unsigned long until = jiffies + PATIENCE;
-	struct smc_conn *conn[2];
-	struct growth_env e;
-	bool cancel = false;
-	u32 i;
-
-	growth_connect(test, &e);
-	for (i = 0; i < ARRAY_SIZE(conn); i++) {
-		conn[i] = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn[i]);
-	}
-	KUNIT_EXPECT_EQ(test, ring_places(&e), 3 * SIZE);
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(conn[1], NULL));
-	KUNIT_EXPECT_EQ(test, ring_places(&e), 2 * SIZE);
-	KUNIT_EXPECT_EQ(test, ring_count(&e), 1);
-	smc_conn_discard(conn[0], false);
-	smc_conn_discard(conn[1], false);
-	while ((ring_places(&e) != SIZE || ring_count(&e)) && time_before(jiffies, until))
-		usleep_range(1000, 2000);
-	KUNIT_EXPECT_EQ(test, ring_places(&e), SIZE);
-	KUNIT_EXPECT_EQ(test, ring_count(&e), 0);
-	growth_end(&e);
-}
-
-/* Who looks without the lock may see the size of one moment, and the state of another. */
-static void ring_seen_half(struct kunit *test)
-{
-	struct growth_env e;
-
-	growth_connect(test, &e);
-	/* the ring goes, or comes, and there is no larger one */
-	e.conn->tx.growth.state = SMC_GROWTH_DONE;
-	KUNIT_EXPECT_TRUE(test, smc_stream_writable(e.conn));
-	e.conn->tx.growth.state = SMC_GROWTH_NONE;
-	growth_end(&e);
-}
-
-/* All is completed, and nothing is written for a while: the ring goes, and comes with a write. */
-static void ring_goes_and_comes(struct kunit *test)
-{
-	struct growth_env e;
-
-	ring_begin(test, &e, 100);
-	growth_complete(e.second);
-	smc_conn_reclaim_rings(e.lgr);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	/* one more byte: the pause begins anew */
-	KUNIT_EXPECT_EQ(test, growth_write(test, &e, 1), 1);
-	growth_complete(e.second);
-	smc_conn_reclaim_rings(e.lgr);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	smc_conn_reclaim_rings(e.lgr);
-	KUNIT_EXPECT_FALSE(test, smc_conn_has_ring(e.conn));
-	KUNIT_EXPECT_FALSE(test, growth_small_is_used(&e));
-	KUNIT_EXPECT_FALSE(test, memchr_inv(e.small.addr, 0, SIZE));
-	KUNIT_EXPECT_EQ(test, ring_places(&e), SIZE);
-	KUNIT_EXPECT_EQ(test, smc_conn_get_sndbuf(e.conn), SIZE);
-	KUNIT_EXPECT_TRUE(test, smc_stream_writable(e.conn));
-	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 0);
-	KUNIT_EXPECT_EQ(test, growth_write(test, &e, 1), -EAGAIN);
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(e.conn, NULL));
-	KUNIT_EXPECT_EQ(test, ring_places(&e), 0);
-	KUNIT_EXPECT_EQ(test, ring_count(&e), 1);
-	KUNIT_EXPECT_EQ(test, growth_write(test, &e, 300), 300);
-	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.prepared, 401);
-	growth_expect_bytes(test, &e);
-	growth_end(&e);
-}
-
-/* The RNIC may read the ring, or a writer copies bytes into it. */
-static void ring_stays_in_use(struct kunit *test)
-{
-	struct growth_env e;
-
-	ring_begin(test, &e, 100);
-	ring_reclaim(&e);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	/* after a failover the peer's cursor completes bytes whose WRITE is in flight again */
-	spin_lock_bh(&e.conn->lock);
-	e.conn->tx.ring.completed = 100;
-	spin_unlock_bh(&e.conn->lock);
-	ring_reclaim(&e);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	growth_complete(e.second);
-	/* as smc_tx_write() between its two locks */
-	e.conn->tx.reach = 101;
-	ring_reclaim(&e);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	e.conn->tx.reach = 100;
-	ring_reclaim(&e);
-	KUNIT_EXPECT_FALSE(test, smc_conn_has_ring(e.conn));
-	growth_end(&e);
-}
-
-/* The last reply was quiet: nothing would ever complete it, so the walk asks the RNIC to. */
-static void ring_goes_after_quiet(struct kunit *test)
-{
-	struct growth_env e;
-
-	ring_begin(test, &e, 100);
-	spin_lock_bh(&e.conn->lock);
-	e.conn->tx.quiet = true;
-	spin_unlock_bh(&e.conn->lock);
-	smc_conn_reclaim_rings(e.lgr);
-	/* not of a connection in use */
-	KUNIT_EXPECT_TRUE(test, e.conn->tx.quiet);
-	smc_conn_reclaim_rings(e.lgr);
-	KUNIT_EXPECT_FALSE(test, e.conn->tx.quiet);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	growth_complete(e.second);
-	smc_conn_reclaim_rings(e.lgr);
-	KUNIT_EXPECT_FALSE(test, smc_conn_has_ring(e.conn));
-	growth_end(&e);
-}
-
-/* SO_SNDBUF shows the size of a ring that has grown: it stays. */
-static void ring_stays_grown(struct kunit *test)
-{
-	struct growth_env e;
-
-	growth_begin(test, &e);
-	growth_until_changed(test, &e);
-	growth_complete(e.second);
-	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
-	spin_lock_bh(&e.conn->lock);
-	smc_ring_tx_purge(&e.conn->tx.ring);
-	e.conn->tx.reach = e.conn->tx.ring.prepared;
-	spin_unlock_bh(&e.conn->lock);
-	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 0);
-	ring_reclaim(&e);
-	KUNIT_EXPECT_EQ(test, smc_conn_get_sndbuf(e.conn), GROWN);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	growth_end(&e);
-}
-
-/* The link is lost while there is no ring: the connection moves, and writes over the other one. */
-static void ring_failover_without(struct kunit *test)
-{
-	struct growth_env e;
-
-	growth_connect(test, &e);
-	growth_lose_link(test, &e);
-	KUNIT_EXPECT_FALSE(test, smc_conn_has_ring(e.conn));
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(e.conn, NULL));
-	KUNIT_EXPECT_EQ(test, growth_write(test, &e, 1000), 1000);
-	growth_expect_write(test, &e, e.first, 0);
-	growth_end(&e);
-}
-
-/* A link that does not know the region: the element is put back, and the writer tries again. */
-static void ring_link_without(struct kunit *test)
-{
-	struct smc_region_link *map;
-	struct smc_mapping *mapping;
-	struct growth_env e;
-
-	growth_connect(test, &e);
-	map = &list_first_entry(&e.lgr->pool.regions[SMC_REGION_SND], struct smc_region,
-				entry)->maps[e.second->slot];
-	mapping = rcu_dereference_protected(map->mapping, true);
-	RCU_INIT_POINTER(map->mapping, NULL);
-	KUNIT_EXPECT_FALSE(test, smc_conn_take_ring(e.conn, NULL));
-	KUNIT_EXPECT_FALSE(test, smc_conn_has_ring(e.conn));
-	KUNIT_EXPECT_EQ(test, ring_count(&e), 0);
-	KUNIT_EXPECT_EQ(test, ring_places(&e), SIZE);
-	rcu_assign_pointer(map->mapping, mapping);
-	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(e.conn, NULL));
-	KUNIT_EXPECT_EQ(test, ring_places(&e), 0);
-	growth_end(&e);
-}
-
-/*
- * No element is free: a region is added, for which the limits have kept the place, even if they are
- * smaller now.
- */
-static void ring_has_its_place(struct kunit *test)
-{
-	struct smc_settings *settings = smc_settings_get(&init_net);
-	struct growth_env e;
-	u64 bytes;
-	u32 max;
-
-	growth_connect(test, &e);
-	ring_empty_pool(test, &e);
-	bytes = e.lgr->host->bytes;
-	max = settings->host_mem;
-	settings->host_mem = 1;
-	KUNIT_EXPECT_EQ(test, smc_host_charge(e.lgr->host, 0, 0), -EUSERS);
-	KUNIT_EXPECT_TRUE(test, smc_conn_take_ring(e.conn, NULL));
-	settings->host_mem = max;
-	KUNIT_EXPECT_EQ(test, e.lgr->host->bytes, bytes);
-	KUNIT_EXPECT_EQ(test, ring_places(&e), 0);
-	KUNIT_EXPECT_FALSE(test, e.conn->tx.reserved);
-	KUNIT_EXPECT_EQ(test, growth_write(test, &e, 1000), 1000);
-	growth_expect_write(test, &e, e.second, 0);
-	growth_end(&e);
-}
-
-/* The limits have no place for a ring that is not there: the connection keeps it. */
-static void ring_without_place(struct kunit *test)
-{
-	struct smc_conn *conn;
-	struct growth_env e;
-	bool cancel = false;
-
-	ring_begin(test, &e, 100);
-	growth_complete(e.second);
-	/* the environment restores it */
-	smc_host_mem_max = 1;
-	conn = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
-	KUNIT_EXPECT_NOT_NULL(test, conn->tx.elem.region);
-	KUNIT_EXPECT_FALSE(test, conn->tx.reserved);
-	ring_reclaim(&e);
-	KUNIT_EXPECT_TRUE(test, smc_conn_has_ring(e.conn));
-	smc_host_mem_max = 0;
-	ring_reclaim(&e);
-	KUNIT_EXPECT_FALSE(test, smc_conn_has_ring(e.conn));
-	smc_conn_discard(conn, false);
-	growth_end(&e);
-}
-
-/*
- * The region for a ring is not to be had: its place in the limits stays the connection's, and it is
- * charged once.
- */
-static void ring_keeps_its_place(struct kunit *test)
-{
-	struct growth_env e;
-	u64 bytes;
-
-	growth_connect(test, &e);
-	ring_empty_pool(test, &e);
-	bytes = e.lgr->host->bytes;
-	/* the device refuses the region after it was charged */
-	ring_device(&e)->fail_mr_after = 0;
-	KUNIT_EXPECT_FALSE(test, smc_conn_take_ring(e.conn, NULL));
-	ring_device(&e)->fail_mr_after = -1;
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_SHORT);
-	KUNIT_EXPECT_EQ(test, e.lgr->host->bytes, bytes);
-	KUNIT_EXPECT_EQ(test, ring_places(&e), SIZE);
-	growth_end(&e);
-}
-
-/* A socket whose connection has no ring, while there is no memory for one, for seconds at most. */
-static void ring_shortage_begin(struct kunit *test, struct growth_env *e, struct growth_waiter *w)
-{
-	growth_connect(test, e);
-	growth_wait_begin(test, e, w);
-	/* should nobody wake a call */
-	w->sock->sk->sk_sndtimeo = PATIENCE;
-	ring_empty_pool(test, e);
-	ring_device(e)->fail_mr_after = 0;
-	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w->sock->sk)) & EPOLLOUT);
-	KUNIT_EXPECT_FALSE(test, smc_conn_take_ring(e->conn, NULL));
-	KUNIT_EXPECT_EQ(test, growth_state(e), SMC_GROWTH_SHORT);
-	/* a call would not sleep at all */
-	KUNIT_ASSERT_FALSE(test, smc_stream_writable(e->conn));
-}
-
-/* No memory: the writer has to wait, without an end of the connection, and is woken in a while. */
-static void ring_shortage(struct kunit *test)
-{
-	unsigned long until = jiffies + PATIENCE;
-	struct growth_waiter w;
-	struct growth_env e;
-
-	ring_shortage_begin(test, &e, &w);
-	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
-	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
-	add_wait_queue(sk_sleep(w.sock->sk), &w.wait);
-	while (!READ_ONCE(w.woken) && time_before(jiffies, until))
-		usleep_range(1000, 2000);
-	KUNIT_EXPECT_EQ(test, w.woken, 1);
-	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
-	remove_wait_queue(sk_sleep(w.sock->sk), &w.wait);
-	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
-	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
-	ring_device(&e)->fail_mr_after = -1;
-	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, 0), 16);
-	KUNIT_EXPECT_EQ(test, ring_places(&e), 0);
-	growth_wait_end(&e, &w);
-}
-
-/* A call that may wait sleeps between its attempts, and is woken for each. */
-static void ring_shortage_sleeps(struct kunit *test)
-{
-	struct task_struct *task;
-	struct growth_waiter w;
-	struct growth_env e;
-	u32 tries;
-
-	ring_shortage_begin(test, &e, &w);
-	tries = ring_device(&e)->mr_refused;
-	task = kthread_run(growth_blocked_fn, &w, "smc_blocked");
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
-	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&w.ended, HZ));
-	tries = ring_device(&e)->mr_refused - tries;
-	/* each tenth of a second; fewer on a busy machine */
-	KUNIT_EXPECT_GE(test, tries, 2);
-	KUNIT_EXPECT_LE(test, tries, 11);
-	ring_device(&e)->fail_mr_after = -1;
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w.ended, 2 * PATIENCE));
-	KUNIT_EXPECT_EQ(test, w.sent, 16);
-	growth_wait_end(&e, &w);
-}
-
 static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_failover),
 	KUNIT_CASE(growth_failover_ready),
@@ -1044,20 +633,6 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_group_lost_wanted),
 	KUNIT_CASE(growth_group_lost_ready),
 	KUNIT_CASE(growth_group_lost_changed),
-	KUNIT_CASE(ring_first),
-	KUNIT_CASE(ring_ends),
-	KUNIT_CASE(ring_seen_half),
-	KUNIT_CASE(ring_goes_and_comes),
-	KUNIT_CASE(ring_stays_in_use),
-	KUNIT_CASE(ring_goes_after_quiet),
-	KUNIT_CASE(ring_stays_grown),
-	KUNIT_CASE(ring_failover_without),
-	KUNIT_CASE(ring_link_without),
-	KUNIT_CASE(ring_has_its_place),
-	KUNIT_CASE(ring_without_place),
-	KUNIT_CASE(ring_keeps_its_place),
-	KUNIT_CASE(ring_shortage),
-	KUNIT_CASE(ring_shortage_sleeps),
 	{}
 };
 

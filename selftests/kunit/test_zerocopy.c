@@ -165,8 +165,6 @@ static void zerocopy_read_at_failover(struct kunit *test)
 	smc_link_get(first);
 	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(conn, &iter, 2 * PAGE_SIZE, false, NULL),
 			2 * PAGE_SIZE);
-	/* or the ring would be taken for one that a writer is about to fill, and stay for ever */
-	KUNIT_EXPECT_EQ(test, conn->tx.reach, conn->tx.ring.prepared);
 	KUNIT_EXPECT_EQ(test, conn->tx.inflight, 1);
 	conn->tx.ring.peer_consumed = conn->tx.ring.sent;
 	smc_lgr_del_link(first, SMC_LINK_ADMIN);

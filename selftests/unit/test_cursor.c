@@ -125,17 +125,11 @@ static void advance_edges(void)
 
 static void tx_init(void)
 {
-	struct smc_ring_span span[2];
 	struct smc_ring_tx tx;
 
 	CHECK_EQ(smc_ring_tx_init(&tx, K16 + 1, K16, 0), -EINVAL);
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, 0, 0), -EINVAL);
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, K16, K16), -EINVAL);
-	CHECK_EQ(smc_ring_tx_init(&tx, 0, K16, 0), 0);	/* no ring: it is full, and nothing waits */
-	CHECK_EQ(smc_ring_tx_free_bytes(&tx), 0);
-	CHECK_EQ(smc_ring_tx_get_spans(&tx, 1, span), 0);
-	CHECK_EQ(smc_ring_tx_prepare(&tx, 1), -EINVAL);
-	CHECK(smc_ring_tx_drained(&tx));
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, 2 * K16, 16), 0);
 	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16);
 	CHECK_EQ(smc_ring_tx_window(&tx), 2 * K16 - 16);

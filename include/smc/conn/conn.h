@@ -87,10 +87,7 @@ struct smc_conn_tx_move {
 	u32 round;
 };
 
-/*
- * How far the send ring of a connection has grown, see smc_conn_grow_ring(). Without a ring only
- * NONE and SHORT: see smc_conn_take_ring().
- */
+/* How far the send ring of a connection has grown, see smc_conn_grow_ring(). */
 enum smc_growth_state {
 	SMC_GROWTH_NONE,	/* the ring of the handshake */
 	SMC_GROWTH_WANTED,	/* a work takes a bigger one */
@@ -98,7 +95,6 @@ enum smc_growth_state {
 	SMC_GROWTH_COPYING,	/* the writer copies what the previous one holds */
 	SMC_GROWTH_CHANGED,	/* in use, but the RNIC may still read the previous one */
 	SMC_GROWTH_DONE,	/* in use, or there is none, or no memory for it */
-	SMC_GROWTH_SHORT,	/* there is no ring, and no memory for one: the writer waits */
 };
 
 /**
@@ -108,8 +104,7 @@ enum smc_growth_state {
  * @since: jiffies: and from this time on, which may be in the future
  * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one.
  *	SMC_GROWTH_COPYING: the bigger ring, which is the writer's, without the lock
- * @deadline: jiffies. SMC_GROWTH_READY: the writer does not want it; SMC_GROWTH_SHORT: the writer
- *	tries again
+ * @deadline: SMC_GROWTH_READY: jiffies: the writer does not want it
  * @until: SMC_GROWTH_CHANGED: the previous ring has no use once the stream is completed up to here
  * @memcg: SMC_GROWTH_WANTED: cgroup to charge, with a reference; NULL: none
  * @work: takes the bigger ring; holds a reference on the connection
@@ -127,11 +122,8 @@ struct smc_conn_growth {
 
 /**
  * struct smc_conn_tx - sending direction; under conn->lock
- * @elem: send ring; empty until the first write, and after a long pause
- * @ring: cursors; valid once @peer_size is set; @ring.size is that of @elem, 0 if that is empty
- * @want: bytes of the send ring that a writer without one takes
- * @reserved: there is no ring, and @want bytes are charged to the peer host in its place
- * @walk_pos: end of the stream when the rings of the group were last looked at
+ * @elem: send ring
+ * @ring: cursors; valid once @peer_size is set, before that only @ring.size
  * @reach: stream position up to which a writer may have written into @elem; never goes back
  * @claim: the peer's RMBE and token; valid once @peer_size is set, @claim.rtoken always
  * @peer_size: bytes of the peer's RMBE, 0: not known yet
@@ -163,9 +155,6 @@ struct smc_conn_growth {
 struct smc_conn_tx {
 	struct smc_elem elem;
 	struct smc_ring_tx ring;
-	u32 want;
-	bool reserved;
-	u64 walk_pos;
 	u64 reach;
 	struct smc_claim claim;
 	u32 peer_size;
@@ -413,7 +402,6 @@ void smc_conn_discard(struct smc_conn *conn, bool quarantine);
 void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events,
 		     struct smc_sock *owner);
 void smc_conn_detach(struct smc_conn *conn);
-struct smc_conn *smc_conn_get_next(struct smc_lgr *lgr, unsigned long *index);
 static inline void smc_conn_get(struct smc_conn *conn)
 {
 	kref_get(&conn->ref);

@@ -217,8 +217,6 @@ struct smc_lgr_ctl_events {
  *	for a group
  * @link_lost: @link was taken out of the link set (reason: smc_link.reason) and is fenced, while
  *	the group has other links; process context, no locks but lgr->failover_mutex
- * @reclaim: memory that connections do not use is to be given back, from time to time; process
- *	context
  * @terminated: the group is dead for lgr->reason, and no connection is added any more; process
  *	context, no locks, once
  * @released: nobody uses the group any more, and it is about to be freed; process context, once
@@ -228,7 +226,6 @@ struct smc_lgr_conn_events {
 	void (*imm)(struct smc_link *link, u32 imm);
 	void (*slots_free)(struct smc_link *link);
 	void (*link_usable)(struct smc_link *link);
-	void (*reclaim)(struct smc_lgr *lgr);
 	void (*link_lost)(struct smc_link *link);
 	void (*terminated)(struct smc_lgr *lgr);
 	void (*released)(struct smc_lgr *lgr);
@@ -389,7 +386,6 @@ void smc_lgr_exit(void);
 void smc_lgr_net_begin_exit(struct net *net);
 void smc_lgr_net_exit(struct net *net);
 void smc_lgr_set_ctl_events(const struct smc_lgr_ctl_events *events);
-void smc_lgr_reclaim(struct smc_lgr *lgr);
 void smc_lgr_set_conn_events(const struct smc_lgr_conn_events *events);
 struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer);
 int smc_lgr_begin(struct smc_lgr *lgr, struct smc_path *path);

@@ -75,8 +75,7 @@ struct smc_ring_piece {
  * @guard: valid if @guarded: a WRITE over a link that was left may still hit the peer's RMBE from
  *	this position on
  * @epoch: number of rewinds; completions of older epochs are ignored
- * @size: bytes of the send ring, a power of two; 0: there is none, and it takes no bytes. Changes
- *	at any position while nothing is between @completed and @prepared
+ * @size: bytes of the send ring, a power of two
  * @peer_size: bytes of the peer's RMBE
  * @reserve: bytes of the peer's RMBE kept unused in normal operation, for peers that do not repeat
  *	a consumer cursor update that was lost with a link

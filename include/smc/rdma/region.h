@@ -64,7 +64,6 @@ struct smc_region_link {
  * @used: bit per element: not available: handed out, being zeroed, lent or in quarantine
  * @quarantined: bit per element: the peer may still write into it
  * @lent: bit per element: given back while pages of it were lent; under pool->lock
- * @charged: bytes that are charged to the host for whom adds it, until it is published
  * @maybe_lent: pages have been lent, and some may still be; never cleared
  * @maps: per link slot; changed under pool->mutex
  */
@@ -84,7 +83,6 @@ struct smc_region {
 	DECLARE_BITMAP(used, SMC_REGION_ELEMS_MAX);
 	DECLARE_BITMAP(quarantined, SMC_REGION_ELEMS_MAX);
 	DECLARE_BITMAP(lent, SMC_REGION_ELEMS_MAX);
-	u32 charged;
 	bool maybe_lent;
 	struct smc_region_link maps[SMC_REGION_LINKS];
 };
@@ -154,7 +152,6 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 				    u32 size, u32 max_pages);
 struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
 					  u32 size, u32 max_pages);
-struct smc_region *smc_region_alloc_charged(struct smc_pool *pool, u32 size, u32 max_pages);
 void smc_region_publish(struct smc_pool *pool, struct smc_region *region);
 void smc_region_free(struct smc_region *region);
 struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kind kind,

@@ -13,8 +13,7 @@
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
-	operator:120 group_ends:120 many_regions:150 v1_many_regions:150
-	rings:150 unload:60"
+	operator:120 group_ends:120 many_regions:150 v1_many_regions:150 unload:60"
 # (In real time a busy machine adds to the latencies that "policies" compares, and "forgets" takes 20
 # minutes.)
 [ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240
@@ -235,7 +234,7 @@ counter_grown()
 	[ "$(grown "$1")" -ge "$2" ]
 }
 
-# pool KEY: a number of the group: bytes of the regions of a kind, connections
+# pool KEY: bytes of the group's regions of that kind
 pool()
 {
 	/t/smcctl --json linkgroup | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1
@@ -311,84 +310,6 @@ case_v1_gives_back()
 	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs cannot be removed"
 	check_regions_freed
 	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
-}
-
-# members_are N: so many connections of this host are open
-members_are()
-{
-	test "$(pool connections)" = "$1"
-}
-
-# sends_are TEST BYTES: test(1) of the group's regions of send rings
-sends_are()
-{
-	test "$(pool sndbuf_bytes)" "$1" "$2"
-}
-
-# Connections that send nothing never get send rings. Those that do give them back in a pause, also
-# while a link is lost, and have them again when bytes flow, over the link that is left. Host 2 ends
-# the pause. The connection of with_group() pauses, too.
-come_and_go()
-{
-	two_links
-	[ -z "$emptied" ] || return 0
-	emptied=y
-	# one region with two rings of 64 KB, which a group always keeps
-	least=131072
-	wait_for 20 sends_are -eq "$least" || { show; fail "rings are not given back: $(pool sndbuf_bytes)"; }
-	if [ "$HOST" = 2 ]; then
-		/t/smc_hold --connect 10.0.0.1 --family smc --require smc --silent \
-			--run 'touch /run/silent; until [ -e /run/spoken ]; do sleep 0.1; done' 30 &
-		silent=$!
-	fi
-	wait_for 40 members_are 31 || { show; fail "no silent connections"; }
-	sync_barrier "silent$groups" 60 || exit 1
-	expect "bytes of rings for silent connections" "$(pool sndbuf_bytes)" -eq "$least"
-	sync_barrier "counted$groups" 60 || exit 1
-	touch /run/spoken
-	[ "$HOST" = 1 ] || wait "$silent" || fail "smc_hold: $?"
-
-	pauses=
-	[ "$HOST" = 1 ] || for n in 1 2 3 4 5 6 7 8 9 10; do
-		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --timeout 30000 \
-			idle:100 > "/run/pause.$n" 2>&1 &
-		pauses="$pauses $!"
-	done
-	wait_for 40 sends_are -ge "$((10 * 65536))" || { show; fail "no rings for connections that send"; }
-	wait_for 20 members_are 11 || { show; fail "connections are left, or none has begun"; }
-	sync_barrier "written$groups" 60 || exit 1
-	wait_for 30 sends_are -eq "$least" || { show; fail "rings are not given back: $(pool sndbuf_bytes)"; }
-	members_are 11 || fail "connections have ended"
-	sync_barrier "without$groups" 60 || exit 1
-	[ "$HOST" = 1 ] || /usr/sbin/rdma link delete rxe1 || fail "rxe1 stays"
-	expect_links 1
-	expect "rings that a failover has brought" "$(pool sndbuf_bytes)" -eq "$least"
-	expect "connections moved" "$(grown conn_move)" -ge 1
-	sync_barrier "moved$groups" 60 || exit 1
-	bytes0=$(grown tx_write_bytes)
-	# shellcheck disable=SC2086 # a list of words
-	[ "$HOST" = 1 ] || kill $pauses
-	for n in $pauses; do
-		wait "$n" || { cat /run/pause.*; show; fail "a connection does not work after its pause"; }
-	done
-	sync_barrier "ended$groups" 60 || exit 1
-	expect "bytes by RDMA" "$(($(grown tx_write_bytes) - bytes0))" -ge "$((10 * 262144))"
-	[ "$HOST" = 1 ] || add_rxe 1 eth1 || fail "no rxe1"
-	two_links
-	sync_barrier "back$groups" 60 || exit 1
-}
-
-case_rings()
-{
-	emptied=
-	rm -f /run/spoken
-	one_pnetid
-	sysctl -q -w net.smc.smcr_buf_idle_time=2
-	with_group come_and_go
-	sysctl -q -w net.smc.smcr_buf_idle_time=120
-	expect "connections aborted" "$(grown conn_abort)" -eq 0
-	expect "groups ended" "$terms" -eq 0
-	/t/smcctl pnet flush
 }
 
 # one_rnic HOST: gives host HOST a single RNIC, on a switch with both cables
