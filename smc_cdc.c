@@ -28,7 +28,8 @@
  *
  * Two native peers use reserved bytes of the message: the validation lists the previous links of
  * the sender; an orderly move asks for, and gets, an acknowledgment of the last message (decision
- * 0014), and so does a sender whose ring is guarded after a failover (decision 0012).
+ * 0014), and so does a sender whose ring is guarded after a failover (decision 0012). For a
+ * connection that began as TCP conn/upgrade.c adds, checks and takes over GO, S and S_ACK.
  *
  * Locks: all functions but smc_cdc_read_token() need conn->lock. Context: softirq or process;
  * nothing sleeps.
@@ -39,6 +40,7 @@
 #include <smc/lgr/link.h>
 #include <smc/proto/cdc_imm.h>
 #include "conn/cdc.h"
+#include "conn/upgrade_locked.h"
 
 /**
  * smc_cdc_read_token() - Read the alert token of a received message
@@ -227,8 +229,8 @@ static unsigned int cdc_apply_ack(struct smc_conn *conn, const struct smc_cdc_ms
 unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 {
 	struct smc_conn_rx *rx = &conn->rx;
+	unsigned int bits = 0;
 	struct smc_cdc_msg msg;
-	unsigned int bits;
 	u8 fresh;
 
 	lockdep_assert_held(&conn->lock);
@@ -238,10 +240,15 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 		return smc_cdc_check_validation(conn, msg.seq);
 	if (rx->seen && (s16)(msg.seq - rx->seq) < 0)
 		return 0;
+	if (unlikely(conn->upgrade)) {
+		bits = SMC_CDC_UPGRADE;
+		if (!smc_conn_upgrade_take_cdc_locked(conn, &msg))
+			return bits | SMC_CDC_BAD;
+	}
 	rx->seen = true;
 	rx->seq = msg.seq;
-	bits = cdc_apply_consumer(conn, &msg) | cdc_apply_producer(conn, &msg) |
-	       cdc_apply_ack(conn, &msg);
+	bits |= cdc_apply_consumer(conn, &msg) | cdc_apply_producer(conn, &msg) |
+		cdc_apply_ack(conn, &msg);
 	fresh = msg.state & ~rx->peer_state;
 	rx->peer_state |= msg.state;
 	if (fresh & SMC_CDC_S_DONE)
@@ -274,6 +281,9 @@ unsigned int smc_cdc_apply_imm(struct smc_conn *conn, u32 imm)
 	/* the value refers to the message before it, and the rings decide whether the bytes fit */
 	if (!rx->seen || rx->ring.size > SMC_CDC_IMM_RMBE_MAX ||
 	    abs(advance) > (s32)rx->ring.size)
+		return SMC_CDC_BAD;
+	/* the first bytes of the ring come behind S, which only a message announces */
+	if (unlikely(conn->upgrade) && !conn->upgrade->rx_s.known)
 		return SMC_CDC_BAD;
 	rx->seq = msg.seq;
 	/* a stale position goes the same way: after a failover the peer writes bytes again */
@@ -365,6 +375,8 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
 		msg.ack_seq = conn->rx.seq;
 		conn->rx.answer_due = false;
 	}
+	if (unlikely(conn->upgrade))
+		smc_conn_upgrade_fill_cdc_locked(conn, &msg);
 	trace_smc_cdc_tx(conn->token, conn->link->uid, &msg);
 	smc_cdc_msg_build(&msg, buf, SMC_CDC_LEN);
 }
@@ -375,7 +387,7 @@ void smc_cdc_build(struct smc_conn *conn, u8 *buf)
  *
  * Only between native peers that both take such values, and if a message would say nothing else:
  * nothing but the producer cursor has changed since the last one over this link, and no update of
- * the consumer cursor is due.
+ * the consumer cursor is due. After an upgrade not before the peer has acknowledged S.
  *
  * Context: Caller holds conn->lock.
  * Return: true if so.
@@ -386,6 +398,7 @@ bool smc_cdc_imm_suffices(const struct smc_conn *conn)
 
 	lockdep_assert_held(&conn->lock);
 	return smc_peer_can(&conn->lgr->peer, SMC_CAP_WRITE_IMM) && !tx->whole_due &&
+	       (likely(!conn->upgrade) || conn->upgrade->s_acked) &&
 	       !tx->cons_due && !tx->state && !tx->state_due && !conn->rx.answer_due &&
 	       tx->move.state == SMC_MOVE_IDLE && tx->peer_size <= SMC_CDC_IMM_RMBE_MAX &&
 	       !tx->ring.request_update && !tx->ring.guarded &&

@@ -738,6 +738,7 @@ static void lgr_term_work_fn(struct work_struct *work)
 	lgr_remove_failed(lgr);
 	for_each_set_bit(slot, &slots, SMC_LGR_LINKS)
 		smc_lgr_shutdown_link(lgr, smc_lgr_unlinked_link(lgr, slot));
+	lgr_conn_events->drained(lgr);
 	smc_lgr_put(lgr);	/* of its life */
 	smc_lgr_put(lgr);	/* of this work */
 }

@@ -53,6 +53,7 @@
 #include "conn/move.h"
 #include "conn/state.h"
 #include "conn/timers.h"
+#include "conn/upgrade_locked.h"
 
 #define TX_SGES		32		/* gather elements of the WRITEs of one post */
 /* With less room than this pages are not taken: more room comes soon. */
@@ -675,6 +676,23 @@ static noinline bool tx_push_one(struct smc_conn *conn, bool write_due)
 	return tx_post(conn, slot, &chain, tx_fill_writes(conn, piece, n, &chain));
 }
 
+/* Post a message alone, and watch its completion. Returns false if it was not posted. */
+static bool tx_post_bare(struct smc_conn *conn, struct smc_wr_slot *slot)
+{
+	smc_cdc_build(conn, slot->buf);
+	tx_watch_completion(conn, slot, false);
+	if (smc_wr_post(slot, SMC_CDC_LEN, NULL, 0, true)) {
+		/* as in tx_push_one() */
+		smc_wr_slot_put(slot);
+		tx_forget_completion(conn);
+		return false;
+	}
+	smc_tcpinfo_count_sent(conn, 0);
+	smc_stats_count(conn->stats, SMC_STAT_TX_CDC, 1);
+	smc_tx_count_window_locked(conn);
+	return true;
+}
+
 /*
  * Send the last message before an orderly move, with everything else that is due. The peer is to
  * acknowledge it, and our RNIC is to complete it.
@@ -683,20 +701,8 @@ static void tx_ask_move(struct smc_conn *conn)
 {
 	struct smc_wr_slot *slot = tx_get_slot(conn);
 
-	if (!slot)
-		return;
-	smc_cdc_build(conn, slot->buf);
-	tx_watch_completion(conn, slot, false);
-	if (smc_wr_post(slot, SMC_CDC_LEN, NULL, 0, true)) {
-		/* as in tx_push_one() */
-		smc_wr_slot_put(slot);
-		tx_forget_completion(conn);
-		return;
-	}
-	smc_tcpinfo_count_sent(conn, 0);
-	smc_stats_count(conn->stats, SMC_STAT_TX_CDC, 1);
-	smc_tx_count_window_locked(conn);
-	smc_conn_move_step_locked(conn, SMC_MOVE_EV_SENT);
+	if (slot && tx_post_bare(conn, slot))
+		smc_conn_move_step_locked(conn, SMC_MOVE_EV_SENT);
 }
 
 /*
@@ -741,6 +747,26 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 		if (!(write_due || tx_cdc_due(conn)) || !tx_push_one(conn, write_due))
 			break;
 	}
+}
+
+/**
+ * smc_tx_send_first_locked() - Send the first message of a connection that is beside TCP
+ * @conn: connection in INIT whose peer is set
+ *
+ * Without a slot, or while the link is held, the work of the connection runs when that has changed.
+ *
+ * Context: Any; caller holds conn->lock.
+ * Return: false if it was not posted.
+ */
+bool smc_tx_send_first_locked(struct smc_conn *conn)
+{
+	struct smc_wr_slot *slot;
+
+	lockdep_assert_held(&conn->lock);
+	if (!smc_link_usable(conn->link) || tx_link_held(conn) || !tx_send_validation(conn))
+		return false;
+	slot = tx_get_slot(conn);
+	return slot && tx_post_bare(conn, slot);
 }
 
 /**
@@ -840,7 +866,8 @@ bool smc_tx_retry(struct smc_conn *conn)
 		conn->tx.waiting = false;
 		smc_tx_push_locked(conn, false);
 		/* this may have been the last message: let the worker end the connection */
-		if (conn->releasing || conn->state == SMC_CONN_PROCESSABORT)
+		if (conn->releasing || conn->state == SMC_CONN_PROCESSABORT ||
+		    smc_conn_upgrade_go_waits(conn))
 			smc_conn_queue_work(conn);
 	}
 	served = !conn->tx.waiting;

@@ -23,6 +23,9 @@ struct smc_conn;
 #define SMC_CDC_ACK_REQUEST	0x400	/* the peer requests an acknowledgment */
 #define SMC_CDC_ACKED		0x800	/* the peer has applied our last message */
 #define SMC_CDC_BAD		0x100	/* impossible cursor or sequence number: abort */
+#define SMC_CDC_UPGRADE		0x1000	/* smc_conn_upgrade_act_locked() comes first */
+/* ... of these, most messages have none */
+#define SMC_CDC_RARE		(SMC_CDC_VALIDATE | SMC_CDC_BAD | SMC_CDC_UPGRADE)
 
 unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len);
 unsigned int smc_cdc_apply_imm(struct smc_conn *conn, u32 imm);

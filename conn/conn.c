@@ -26,6 +26,7 @@
 #include "failover.h"
 #include "state.h"
 #include "timers.h"
+#include "upgrade_locked.h"
 
 /* Bytes of a foreign peer's RMBE kept unused for a failover (proto/cursor.h). */
 #define FOREIGN_RESERVE	16
@@ -94,6 +95,7 @@ static void conn_work_fn(struct work_struct *work)
 	struct smc_conn_notification note;
 	struct smc_elem unused = {};
 	unsigned int bits = 0;
+	u32 llc = 0;
 	bool gone;
 
 	spin_lock_bh(&conn->lock);
@@ -103,6 +105,8 @@ static void conn_work_fn(struct work_struct *work)
 	}
 	if (smc_conn_peer_went_silent_locked(conn))
 		bits |= smc_conn_abort_gap_locked(conn);
+	if (conn->upgrade)
+		bits |= conn->upgrade->progress(conn, &llc);
 	bits |= smc_conn_advance_close_locked(conn);
 	smc_conn_finish_move_locked(conn);
 	smc_rx_poll_lent_locked(conn, true);
@@ -117,19 +121,33 @@ static void conn_work_fn(struct work_struct *work)
 	smc_conn_send_notification(&note);
 	smc_zerocopy_flush(conn);
 	smc_elem_free(&conn->lgr->pool, &unused, false);
+	if (llc)
+		conn->upgrade->init.ops->llc(conn, llc);
 	if (gone)
 		conn_unregister(conn);
 }
 
 /* ---- creation ---------------------------------------------------------------- */
 
-static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link)
+/* A connection that begins as TCP. The first member is freed, and all of it with that. */
+struct conn_with_upgrade {
+	struct smc_conn conn;
+	struct smc_conn_upgrade upgrade;
+};
+
+static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link,
+				   const struct smc_conn_upgrade *upgrade)
 {
+	size_t size = upgrade ? sizeof(struct conn_with_upgrade) : sizeof(struct smc_conn);
 	struct smc_conn *conn;
 
-	conn = smc_fault_null(CONN, kzalloc(sizeof(*conn), CONN_GFP));
+	conn = smc_fault_null(CONN, kzalloc(size, CONN_GFP));
 	if (!conn)
 		return NULL;
+	if (upgrade) {
+		conn->upgrade = &container_of(conn, struct conn_with_upgrade, conn)->upgrade;
+		*conn->upgrade = *upgrade;
+	}
 	kref_init(&conn->ref);
 	spin_lock_init(&conn->lock);
 	smc_lgr_get(lgr);
@@ -172,26 +190,23 @@ static void conn_check_fenced(struct smc_conn *conn)
 }
 
 /**
- * smc_conn_create() - Create a connection in a group
- * @lgr: group with a place reserved for this connection
- * @link: link to use; the connection takes a reference of its own
- * @sndbuf: wanted bytes of the send ring; rounded
- * @rcvbuf: wanted bytes of the RMBE; rounded
- * @announce: subsequent contact: register new regions and announce them by CONFIRM RKEY at once; on
- *	first contact smc_conn_register_buffers() registers them later
- * @cancel: give up when set by another context
- *
- * Takes a send ring and an RMBE from the pool of the group, which grows if none is free, and enters
- * the connection into the token table. The reserved place is used up on success only.
+ * smc_conn_create_with() - Create a connection, for a rendezvous or beside TCP
+ * @lgr: as in smc_conn_create(), and so are the others
+ * @link: see there
+ * @sndbuf: see there
+ * @rcvbuf: see there
+ * @announce: see there
+ * @cancel: see there
+ * @upgrade: state of an upgrade; copied; NULL: for a rendezvous
  *
  * Context: Process, sleeps.
- * Return: the connection with one reference for the caller, or ERR_PTR: -ENOMEM, -ENOSPC,
- * -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
+ * Return: as smc_conn_create().
  */
-struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
-				 u32 rcvbuf, bool announce, const bool *cancel)
+struct smc_conn *smc_conn_create_with(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
+				      u32 rcvbuf, bool announce, const bool *cancel,
+				      const struct smc_conn_upgrade *upgrade)
 {
-	struct smc_conn *conn = conn_alloc(lgr, link);
+	struct smc_conn *conn = conn_alloc(lgr, link, upgrade);
 	int rc;
 
 	if (!conn)
@@ -211,6 +226,29 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
 	}
 	smc_conn_put(conn);
 	return ERR_PTR(rc);
+}
+
+/**
+ * smc_conn_create() - Create a connection in a group
+ * @lgr: group with a place reserved for this connection
+ * @link: link to use; the connection takes a reference of its own
+ * @sndbuf: wanted bytes of the send ring; rounded
+ * @rcvbuf: wanted bytes of the RMBE; rounded
+ * @announce: subsequent contact: register new regions and announce them by CONFIRM RKEY at once; on
+ *	first contact smc_conn_register_buffers() registers them later
+ * @cancel: give up when set by another context
+ *
+ * Takes a send ring and an RMBE from the pool of the group, which grows if none is free, and enters
+ * the connection into the token table. The reserved place is used up on success only.
+ *
+ * Context: Process, sleeps.
+ * Return: the connection with one reference for the caller, or ERR_PTR: -ENOMEM, -ENOSPC,
+ * -ETIMEDOUT, -EPERM, -ECONNABORTED, -ECANCELED.
+ */
+struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
+				 u32 rcvbuf, bool announce, const bool *cancel)
+{
+	return smc_conn_create_with(lgr, link, sndbuf, rcvbuf, announce, cancel, NULL);
 }
 
 /**

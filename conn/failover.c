@@ -140,6 +140,21 @@ void smc_conn_pick_first_link_locked(struct smc_conn *conn)
 }
 
 /**
+ * smc_conn_link_is_lost() - Check whether a new connection cannot begin over its link
+ * @conn: connection whose peer is set
+ *
+ * A peer that lost the link before us announces a new RMB over the others alone.
+ *
+ * Context: Any but hard interrupt.
+ * Return: true if so.
+ */
+bool smc_conn_link_is_lost(const struct smc_conn *conn)
+{
+	return smc_link_fenced(conn->link) ||
+	       !smc_rtoken_has_link(conn->lgr, conn->tx.claim.rtoken, conn->link->slot);
+}
+
+/**
  * smc_conn_switch_link_locked() - Fail over: move our direction to another link
  * @conn: connection after its handshake; conn->link is fenced, or nothing was sent over it
  *

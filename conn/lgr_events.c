@@ -27,6 +27,7 @@
 #include "move.h"
 #include "state.h"
 #include "timers.h"
+#include "upgrade_locked.h"
 
 /* Act on the result of checking a failover validation; conn->lock held. */
 static unsigned int conn_check_validation(struct smc_conn *conn, unsigned int got)
@@ -86,10 +87,14 @@ static unsigned int conn_act_on_cdc(struct smc_conn *conn, u32 slot, unsigned in
 {
 	unsigned int bits = 0;
 
-	if (got & SMC_CDC_VALIDATE)
-		return conn_check_validation(conn, got);
-	if (got & SMC_CDC_BAD)
-		return conn_refuse_cdc(conn);
+	if (unlikely(got & SMC_CDC_RARE)) {
+		if (got & SMC_CDC_VALIDATE)
+			return conn_check_validation(conn, got);
+		if (got & SMC_CDC_UPGRADE)
+			bits = smc_conn_upgrade_act_locked(conn);
+		if (got & SMC_CDC_BAD)
+			return bits | conn_refuse_cdc(conn);
+	}
 	if (unlikely(conn->rx.unproven))
 		conn_complete_proof(conn);
 	if (got & SMC_CDC_DATA) {
@@ -296,7 +301,7 @@ static struct smc_conn *conn_get_next(struct smc_lgr *lgr, unsigned long *index)
 
 /*
  * @link is fenced. The peer may have written over it even if our direction does not use it. A
- * connection in its handshake moves in smc_conn_activate().
+ * connection in its handshake moves in smc_conn_activate(), one beside TCP when it posts GO.
  */
 static void conn_lose_link(struct smc_conn *conn, struct smc_link *link)
 {
@@ -313,6 +318,8 @@ static void conn_lose_link(struct smc_conn *conn, struct smc_link *link)
 	    smc_link_fenced(conn->link))
 		bits |= smc_conn_fail_over_locked(conn) | SMC_CONN_WRITABLE;
 	bits |= conn_replay_kept(conn);
+	if (conn->upgrade)
+		bits |= smc_conn_upgrade_lose_link_locked(conn);
 	smc_conn_finish_path_locked(conn);
 	smc_conn_prepare_notification(conn, bits, &note);
 	/* an end of the connection may have waited for the link */
@@ -364,6 +371,39 @@ static void conn_on_terminated(struct smc_lgr *lgr)
 	}
 }
 
+/*
+ * All links are fenced: what the peer has sent is here, and its last message may be among those
+ * kept. Until now a connection beside TCP could not know whether the peer has agreed.
+ */
+static void conn_drain(struct smc_conn *conn)
+{
+	struct smc_conn_notification note;
+	unsigned int bits;
+	u8 slot;
+
+	spin_lock_bh(&conn->lock);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++)
+		smc_failover_rx_note_fenced(&conn->rx.path, slot);
+	bits = conn_replay_kept(conn);
+	bits |= smc_conn_upgrade_drain_locked(conn);
+	smc_conn_prepare_notification(conn, bits, &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
+}
+
+/* Upcall: all links of an ended group are fenced; process context. */
+static void conn_on_drained(struct smc_lgr *lgr)
+{
+	unsigned long index = 0;
+	struct smc_conn *conn;
+
+	while ((conn = conn_get_next(lgr, &index))) {
+		if (conn->upgrade)
+			conn_drain(conn);
+		smc_conn_put(conn);
+	}
+}
+
 const struct smc_lgr_conn_events smc_conn_lgr_events = {
 	.message = conn_on_message,
 	.imm = conn_on_imm,
@@ -371,5 +411,6 @@ const struct smc_lgr_conn_events smc_conn_lgr_events = {
 	.link_usable = smc_balance_start,
 	.link_lost = conn_on_link_lost,
 	.terminated = conn_on_terminated,
+	.drained = conn_on_drained,
 	.released = smc_balance_stop,
 };

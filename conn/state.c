@@ -18,6 +18,7 @@
 #include "move.h"
 #include "state.h"
 #include "timers.h"
+#include "upgrade_locked.h"
 
 static void conn_set_err(struct smc_conn *conn, int err)
 {
@@ -59,6 +60,8 @@ static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32
 	if (ended || actions & SMC_CONN_ACT_REPORT_EOF)
 		/* pairs with recvmsg_read_state(): a reader of the end sees the bytes before it */
 		smp_store_release(&conn->rx.ended, true);
+	if (conn->upgrade && conn->upgrade->quiet)
+		return;
 	if (reset)
 		conn_set_err(conn, ended && !conn->shut_pending ? EPIPE : ECONNRESET);
 	if (actions & SMC_CONN_ACT_REPORT_ABORTED)
@@ -107,12 +110,31 @@ static void conn_do_actions(struct smc_conn *conn, u32 actions)
 	}
 }
 
+/*
+ * The socket is TCP, so an event does not reach the state of the connection. The end of the group
+ * is judged in conn_drain(): GO may be under way.
+ */
+static unsigned int conn_divert_event(struct smc_conn *conn, enum smc_conn_event event)
+{
+	switch (event) {
+	case SMC_CONN_EV_ABORT:
+		/* because of the peer, to which a client owes nothing but a withdrawal */
+		return conn->upgrade->step(conn, conn->role == SMC_SERVER ?
+					   SMC_UPGRADE_EV_VIOLATION : SMC_UPGRADE_EV_WITHDRAW);
+	case SMC_CONN_EV_CLCSOCK_RST:
+		return conn->upgrade->step(conn, SMC_UPGRADE_EV_TCP_RST);
+	default:
+		return 0;
+	}
+}
+
 /**
  * smc_conn_step_locked() - Apply one event to the state of a connection
  * @conn: connection
  * @event: event
  *
- * A peer event that the state does not allow is a protocol violation and aborts.
+ * A peer event that the state does not allow is a protocol violation and aborts. While the
+ * connection is beside TCP, its state stays INIT.
  *
  * Context: Softirq or process; caller holds conn->lock.
  * Return: SMC_CONN_* bits for the owner; 0 if the state stays.
@@ -125,6 +147,8 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 	int rc;
 
 	lockdep_assert_held(&conn->lock);
+	if (unlikely(smc_conn_is_beside_tcp(conn)))
+		return conn_divert_event(conn, event);
 	rc = smc_conn_fsm_step(&state, event, &actions);
 	if (rc == -EPROTO) {
 		smc_log_write(conn->net, "connection %08x: peer event %s in state %s, aborted\n",
@@ -256,7 +280,8 @@ unsigned int smc_conn_advance_close_locked(struct smc_conn *conn)
 	if (conn->close_pending || conn->shut == SHUTDOWN_MASK)
 		smc_tx_fence_locked(conn);
 	if (conn->shut == SHUTDOWN_MASK && smc_conn_state_may_cdc(conn->state) &&
-	    smc_ring_tx_drained(&conn->tx.ring) && !smc_ring_rx_readable(&conn->rx.ring)) {
+	    smc_ring_tx_drained(&conn->tx.ring) && !smc_ring_rx_readable(&conn->rx.ring) &&
+	    (!conn->upgrade || smc_conn_upgrade_is_read_locked(conn))) {
 		conn->shut_pending = false;
 		conn->close_pending = false;
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_CLOSE);
@@ -286,13 +311,14 @@ unsigned int smc_conn_advance_close_locked(struct smc_conn *conn)
  */
 unsigned int smc_conn_apply_peer_state_locked(struct smc_conn *conn)
 {
+	bool unsent = smc_ring_tx_unsent(&conn->tx.ring) ||
+		      (conn->upgrade && smc_conn_upgrade_has_tail_locked(conn));
 	u8 state = conn->rx.peer_state;
 	enum smc_conn_event event;
 
 	lockdep_assert_held(&conn->lock);
 	event = smc_conn_fsm_event_of_cdc(state & SMC_CDC_S_DONE, state & SMC_CDC_S_CLOSED,
-					  state & SMC_CDC_S_ABORT,
-					  smc_ring_tx_unsent(&conn->tx.ring));
+					  state & SMC_CDC_S_ABORT, unsent);
 	return smc_conn_step_locked(conn, event);
 }
 
@@ -357,6 +383,39 @@ unsigned int smc_conn_fail_over_locked(struct smc_conn *conn)
 	}
 }
 
+/*
+ * The handshake is complete. The group may have ended meanwhile, or the link be lost:
+ * conn_lose_link() skipped us.
+ */
+static unsigned int conn_choose_link(struct smc_conn *conn)
+{
+	if (conn->tx.stopped)
+		return smc_conn_lose_group_locked(conn);
+	if (smc_conn_link_is_lost(conn))
+		return smc_conn_fail_over_locked(conn);
+	smc_conn_pick_first_link_locked(conn);
+	return 0;
+}
+
+/**
+ * smc_conn_establish_locked() - Both ends have agreed to upgrade
+ * @conn: connection with an upgrade, whose peer is set; GO was posted or received
+ *
+ * INIT to ACTIVE. What the first message says takes effect after that.
+ *
+ * Context: Softirq or process; caller holds conn->lock.
+ * Return: SMC_CONN_* bits for the owner.
+ */
+unsigned int smc_conn_establish_locked(struct smc_conn *conn)
+{
+	unsigned int bits;
+
+	lockdep_assert_held(&conn->lock);
+	conn->tcpinfo.began_at = get_jiffies_64();
+	bits = smc_conn_step_locked(conn, SMC_CONN_EV_ESTABLISHED);
+	return bits | conn_choose_link(conn);
+}
+
 /**
  * smc_conn_activate() - Complete the handshake of a connection
  * @conn: connection whose peer is set
@@ -375,20 +434,35 @@ void smc_conn_activate(struct smc_conn *conn)
 	bits = smc_conn_step_locked(conn, SMC_CONN_EV_ESTABLISHED);
 	if (conn->rx.peer_state && conn->state == SMC_CONN_ACTIVE)
 		bits |= smc_conn_apply_peer_state_locked(conn);
-	/*
-	 * The group may have ended meanwhile, or the link be lost: conn_lose_link() skipped us. A
-	 * peer that lost the link before us announces a new RMB over the others alone.
-	 */
-	if (conn->tx.stopped)
-		bits |= smc_conn_lose_group_locked(conn);
-	else if (smc_link_fenced(conn->link) ||
-		 !smc_rtoken_has_link(conn->lgr, conn->tx.claim.rtoken, conn->link->slot))
-		bits |= smc_conn_fail_over_locked(conn);
-	else
-		smc_conn_pick_first_link_locked(conn);
+	bits |= conn_choose_link(conn);
 	smc_conn_prepare_notification(conn, bits | SMC_CONN_READABLE | SMC_CONN_WRITABLE, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
+}
+
+/**
+ * smc_conn_give_up_init_locked() - End a connection that stays beside TCP
+ * @conn: connection with an upgrade, in INIT
+ * @reset: reset the clcsock, and keep the RMBE out of use: the peer may write into it
+ * @err: errno for the application, 0: none
+ *
+ * Once. The work of the connection removes it from the token table.
+ *
+ * Context: Softirq or process; caller holds conn->lock.
+ */
+void smc_conn_give_up_init_locked(struct smc_conn *conn, bool reset, int err)
+{
+	lockdep_assert_held(&conn->lock);
+	if (err)
+		conn_set_err(conn, err);
+	if (reset)
+		conn_note_tcp_end(conn, SMC_CONN_ACT_RESET_CLCSOCK);
+	/* another request of the peer may be for the same element and token */
+	smc_claim_end(conn->lgr, &conn->tx.claim);
+	conn->tx.stopped = true;
+	conn->quarantine = reset;
+	conn->releasing = true;
+	smc_conn_timer_closed(conn);
 }
 
 /**
@@ -401,12 +475,57 @@ void smc_conn_activate(struct smc_conn *conn)
 void smc_conn_discard(struct smc_conn *conn, bool quarantine)
 {
 	spin_lock_bh(&conn->lock);
-	if (conn->state == SMC_CONN_INIT)
+	if (smc_conn_is_beside_tcp(conn))
+		smc_conn_give_up_init_locked(conn, false, 0);
+	else if (conn->state == SMC_CONN_INIT)
 		smc_conn_step_locked(conn, SMC_CONN_EV_CLOSE);
 	conn->tx.stopped = true;
 	conn->quarantine = quarantine;
 	spin_unlock_bh(&conn->lock);
 	smc_conn_put(conn);
+}
+
+/**
+ * smc_conn_begin_shut_locked() - Let D follow the last byte
+ * @conn: connection
+ *
+ * Context: Softirq or process; caller holds conn->lock.
+ * Return: SMC_CONN_* bits for the owner.
+ */
+unsigned int smc_conn_begin_shut_locked(struct smc_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+	conn->shut |= SEND_SHUTDOWN;
+	conn->shut_pending = true;
+	/* else there is nothing before D, which must not be late: S goes with it */
+	if (smc_ring_tx_unsent(&conn->tx.ring))
+		smc_tx_push_locked(conn, false);
+	return smc_conn_advance_close_locked(conn);
+}
+
+/**
+ * smc_conn_begin_close_locked() - Let C follow the last byte, or abort: bytes are unread
+ * @conn: connection
+ * @linger: jiffies that queued bytes have to be sent
+ *
+ * Context: Softirq or process; caller holds conn->lock.
+ * Return: SMC_CONN_* bits for the owner.
+ */
+unsigned int smc_conn_begin_close_locked(struct smc_conn *conn, unsigned long linger)
+{
+	lockdep_assert_held(&conn->lock);
+	/* the caller may have looked before the last ones came */
+	if (smc_ring_rx_readable(&conn->rx.ring)) {
+		conn->shut_pending = false;
+		return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+	}
+	if (conn->state != SMC_CONN_INIT && !smc_conn_state_may_cdc(conn->state))
+		return 0;
+	conn->close_pending = true;
+	smc_conn_timer_close_begun(conn, linger);
+	if (smc_ring_tx_unsent(&conn->tx.ring))
+		smc_tx_push_locked(conn, false);
+	return smc_conn_advance_close_locked(conn);
 }
 
 /**
@@ -420,14 +539,18 @@ void smc_conn_discard(struct smc_conn *conn, bool quarantine)
 void smc_conn_shutdown(struct smc_conn *conn, u8 directions)
 {
 	struct smc_conn_notification note;
+	unsigned int bits;
 
 	spin_lock_bh(&conn->lock);
-	conn->shut |= directions;
-	if (directions & SEND_SHUTDOWN) {
-		conn->shut_pending = true;
-		smc_tx_push_locked(conn, false);
-	}
-	smc_conn_prepare_notification(conn, smc_conn_advance_close_locked(conn), &note);
+	conn->shut |= directions & RCV_SHUTDOWN;
+	if (!(directions & SEND_SHUTDOWN))
+		bits = smc_conn_advance_close_locked(conn);
+	else if (conn->upgrade)
+		/* when S is fixed */
+		bits = conn->upgrade->step(conn, SMC_UPGRADE_EV_SHUT);
+	else
+		bits = smc_conn_begin_shut_locked(conn);
+	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 }
@@ -435,7 +558,8 @@ void smc_conn_shutdown(struct smc_conn *conn, u8 directions)
 /**
  * smc_conn_close() - Close a connection
  * @conn: connection, detached
- * @abort: send A at once (SO_LINGER 0) instead of C after the last byte; unread bytes do the same
+ * @abort: send A at once (SO_LINGER 0, or bytes of TCP are unread) instead of C after the last
+ *	byte; unread bytes of the RMBE do the same
  * @linger: jiffies that queued bytes have to be sent
  * @clcsock: the clcsock, which the connection ends when it has ended itself; NULL: the caller does
  *
@@ -448,15 +572,15 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger,
 {
 	spin_lock_bh(&conn->lock);
 	conn->orphan = clcsock;
-	/* the caller may have looked before the last ones came */
-	if (abort || smc_ring_rx_readable(&conn->rx.ring)) {
+	if (abort) {
 		conn->shut_pending = false;
 		smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
-	} else if (conn->state == SMC_CONN_INIT || smc_conn_state_may_cdc(conn->state)) {
-		conn->close_pending = true;
-		smc_conn_timer_close_begun(conn, linger);
-		smc_tx_push_locked(conn, false);
-		smc_conn_advance_close_locked(conn);
+	} else if (conn->upgrade) {
+		/* when S is fixed */
+		conn->upgrade->linger = linger;
+		conn->upgrade->step(conn, SMC_UPGRADE_EV_CLOSE);
+	} else {
+		smc_conn_begin_close_locked(conn, linger);
 	}
 	/* the connection may have ended before; else its work ends the clcsock */
 	smc_conn_end_clcsock_locked(conn);

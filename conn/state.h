@@ -15,6 +15,10 @@ unsigned int smc_conn_abort_gap_locked(struct smc_conn *conn);
 unsigned int smc_conn_lose_group_locked(struct smc_conn *conn);
 unsigned int smc_conn_fail_over_locked(struct smc_conn *conn);
 unsigned int smc_conn_refuse_data_locked(struct smc_conn *conn, u32 had);
+unsigned int smc_conn_establish_locked(struct smc_conn *conn);
+unsigned int smc_conn_begin_shut_locked(struct smc_conn *conn);
+unsigned int smc_conn_begin_close_locked(struct smc_conn *conn, unsigned long linger);
+void smc_conn_give_up_init_locked(struct smc_conn *conn, bool reset, int err);
 
 /* Return whether the application has shut down both directions, or closed. */
 static inline bool smc_conn_is_shut(const struct smc_conn *conn)

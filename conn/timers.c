@@ -19,6 +19,10 @@
  *   bigger ring      a bigger send ring is there      it is given back
  *   move             an orderly move                  the connection stays on its link
  *   silence          messages may be lost with a link the connection is aborted
+ *   repetition       a request to upgrade, or its     SMC_UPGRADE_EV_REPEAT
+ *                    withdrawal
+ *   speech           an upgrade waits for GO, for     SMC_UPGRADE_EV_TIMEOUT
+ *                    its answer, or for S behind FIN
  *
  * State, linger and last message share conn->deadline: one follows the other.
  *
@@ -27,6 +31,7 @@
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
 #include "timers.h"
+#include "upgrade_locked.h"
 
 /* The peer does not answer our C or A: give up after this time (TCP: FIN_WAIT2). */
 #define CLOSE_TIMEOUT	(60 * HZ)
@@ -68,6 +73,13 @@
  * one is gone, which takes up to 40 s.
  */
 #define SILENCE_TIME	(60 * HZ)
+/*
+ * A request to upgrade, or its withdrawal, is repeated: it, or the response, was lost with a link.
+ * The loss of a link that is noticed here repeats it at once.
+ */
+#define ASK_AGAIN	(5 * HZ)
+/* For GO or a withdrawal after a yes, the answer to GO, S of a direction that has ended on TCP. */
+#define SPEECH_TIME	(60 * HZ)
 
 static void conn_queue_work_in(struct smc_conn *conn, unsigned long delay)
 {
@@ -343,6 +355,66 @@ bool smc_conn_timer_move_expired(struct smc_conn *conn)
 	return conn_time_has_come(conn, conn->tx.move.deadline);
 }
 
+/* A deadline for which 0 means that there is none; returns true, once, if it has passed. */
+static bool conn_deadline_has_passed(struct smc_conn *conn, unsigned long *deadline)
+{
+	if (!*deadline || !conn_time_has_come(conn, *deadline))
+		return false;
+	*deadline = 0;
+	return true;
+}
+
+/**
+ * smc_conn_timer_asked() - A request to upgrade, or a withdrawal, is sent
+ * @conn: connection with an upgrade
+ */
+void smc_conn_timer_asked(struct smc_conn *conn)
+{
+	conn->upgrade->repeat_at = (jiffies + ASK_AGAIN) ?: 1;
+	conn_queue_work_within(conn, ASK_AGAIN);
+}
+
+/**
+ * smc_conn_timer_repeat_due() - Check whether that has to be repeated
+ * @conn: connection with an upgrade
+ *
+ * Return: true, once, if so.
+ */
+bool smc_conn_timer_repeat_due(struct smc_conn *conn)
+{
+	return conn_deadline_has_passed(conn, &conn->upgrade->repeat_at);
+}
+
+/**
+ * smc_conn_timer_peer_must_speak() - An upgrade waits for the peer
+ * @conn: connection with an upgrade
+ */
+void smc_conn_timer_peer_must_speak(struct smc_conn *conn)
+{
+	conn->upgrade->deadline = (jiffies + SPEECH_TIME) ?: 1;
+	conn_queue_work_within(conn, SPEECH_TIME);
+}
+
+/**
+ * smc_conn_timer_peer_spoke() - The peer has said what an upgrade waited for
+ * @conn: connection with an upgrade
+ */
+void smc_conn_timer_peer_spoke(struct smc_conn *conn)
+{
+	conn->upgrade->deadline = 0;
+}
+
+/**
+ * smc_conn_timer_speech_expired() - Check the time that the peer has for that
+ * @conn: connection with an upgrade
+ *
+ * Return: true, once, if it has passed.
+ */
+bool smc_conn_timer_speech_expired(struct smc_conn *conn)
+{
+	return conn_deadline_has_passed(conn, &conn->upgrade->deadline);
+}
+
 /**
  * smc_conn_timer_msgs_lost() - A link may have lost the last messages of the peer
  * @conn: connection
@@ -361,12 +433,5 @@ void smc_conn_timer_msgs_lost(struct smc_conn *conn)
  */
 bool smc_conn_timer_silence_expired(struct smc_conn *conn)
 {
-	if (!conn->rx.silence_deadline)
-		return false;
-	if (time_before(jiffies, conn->rx.silence_deadline)) {
-		conn_queue_work_within(conn, conn->rx.silence_deadline - jiffies);
-		return false;
-	}
-	conn->rx.silence_deadline = 0;
-	return true;
+	return conn_deadline_has_passed(conn, &conn->rx.silence_deadline);
 }

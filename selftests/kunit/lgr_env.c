@@ -153,6 +153,10 @@ static void fake_conn_terminated(struct smc_lgr *lgr)
 	}
 }
 
+static void fake_conn_drained(struct smc_lgr *lgr)
+{
+}
+
 static void fake_conn_released(struct smc_lgr *lgr)
 {
 	current_env->conn_releases++;
@@ -164,6 +168,7 @@ static const struct smc_lgr_conn_events fake_conn_events = {
 	.link_usable = fake_conn_link_usable,
 	.link_lost = fake_conn_link_lost,
 	.terminated = fake_conn_terminated,
+	.drained = fake_conn_drained,
 	.released = fake_conn_released,
 };
 

@@ -12,6 +12,7 @@ extern struct kunit_suite smc_host_suite;
 extern struct kunit_suite smc_region_suite;
 extern struct kunit_suite smc_cdc_suite;
 extern struct kunit_suite smc_conn_suite;
+extern struct kunit_suite smc_conn_upgrade_suite;
 extern struct kunit_suite smc_growth_suite;
 extern struct kunit_suite smc_lgr_suite;
 extern struct kunit_suite smc_topology_suite;
@@ -19,7 +20,6 @@ extern struct kunit_suite smc_rtoken_suite;
 extern struct kunit_suite smc_claim_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_llc_suite;
-extern struct kunit_suite smc_upgrade_suite;
 extern struct kunit_suite smc_log_suite;
 extern struct kunit_suite smc_settings_suite;
 extern struct kunit_suite smc_rules_suite;
@@ -29,6 +29,7 @@ extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
 extern struct kunit_suite smc_tail_probe_suite;
+extern struct kunit_suite smc_upgrade_suite;
 extern struct kunit_suite smc_zerocopy_suite;
 
 #endif

@@ -34,6 +34,7 @@ enum smc_trace_group {
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 #include <smc/proto/cdc_msg.h>
+#include <smc/proto/upgrade.h>
 
 /* ---- trace points of the in-tree family ---- */
 
@@ -176,6 +177,21 @@ TRACE_EVENT(smc_conn_state,
 			   __entry->event = event;),
 	    TP_printk("token=%08x link=%08x from=%d to=%d event=%d", __entry->token,
 		      __entry->link, __entry->from, __entry->to, __entry->event)
+);
+
+/* @event: enum smc_upgrade_event; the others: struct smc_upgrade after it. */
+TRACE_EVENT(smc_conn_upgrade,
+	    TP_PROTO(u32 token, int event, const struct smc_upgrade *up),
+	    TP_ARGS(token, event, up),
+	    TP_STRUCT__entry(__field(u32, token) __field(int, event) __field(int, agree)
+			     __field(int, tx) __field(int, rx)),
+	    TP_fast_assign(__entry->token = token;
+			   __entry->event = event;
+			   __entry->agree = up->agree;
+			   __entry->tx = up->tx;
+			   __entry->rx = up->rx;),
+	    TP_printk("token=%08x event=%d agree=%d tx=%d rx=%d", __entry->token,
+		      __entry->event, __entry->agree, __entry->tx, __entry->rx)
 );
 
 /* @from, @to: enum smc_link_state; starts with INIT. */

@@ -27,6 +27,7 @@
 struct smc_link;
 struct smc_lgr;
 struct smc_conn;
+struct smc_conn_upgrade;
 struct smc_sock;	/* opaque to this layer */
 struct net;
 struct smc_stats;
@@ -45,6 +46,7 @@ struct smc_stats;
 #define SMC_CONN_URGENT		0x08	/* urgent data announced: SIGURG */
 #define SMC_CONN_URGENT_BYTE	0x10	/* the urgent byte has arrived: smc_rx_skip_urgent() */
 #define SMC_CONN_BROKEN		0x20	/* smc_conn_is_broken(): time to reset the clcsock */
+#define SMC_CONN_TRY_GATE	0x40	/* smc_conn_upgrade_shut_gate(), if no call is inside TCP */
 
 /**
  * struct smc_conn_events - how a connection notifies its owner, the socket
@@ -256,6 +258,7 @@ struct smc_conn_rx {
  * @net: namespace; lives as long as the group
  * @stats: its counters
  * @role: enum smc_role
+ * @upgrade: the connection began as TCP (conn/upgrade.h); NULL: by a rendezvous. Constant
  * @tx: sending direction
  * @rx: receiving direction
  * @tcpinfo: counters and times
@@ -295,6 +298,7 @@ struct smc_conn {
 	struct net *net;
 	struct smc_stats __percpu *stats;
 	u8 role;
+	struct smc_conn_upgrade *upgrade;
 	struct smc_conn_tx tx;
 	struct smc_conn_rx rx;
 	struct smc_tcpinfo tcpinfo;

@@ -17,6 +17,7 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 size_t smc_tx_get_space(const struct smc_conn *conn);
 size_t smc_tx_get_queued(struct smc_conn *conn);
 size_t smc_tx_get_unsent(const struct smc_conn *conn);
+bool smc_tx_send_first_locked(struct smc_conn *conn);
 void smc_tx_push(struct smc_conn *conn, bool more);
 void smc_tx_count_window_locked(struct smc_conn *conn);
 void smc_tx_push_locked(struct smc_conn *conn, bool more);

@@ -219,6 +219,8 @@ struct smc_lgr_ctl_events {
  *	the group has other links; process context, no locks but lgr->failover_mutex
  * @terminated: the group is dead for lgr->reason, and no connection is added any more; process
  *	context, no locks, once
+ * @drained: all links of the dead group are fenced: nothing is received any more; process context,
+ *	no locks, once
  * @released: nobody uses the group any more, and it is about to be freed; process context, once
  */
 struct smc_lgr_conn_events {
@@ -228,6 +230,7 @@ struct smc_lgr_conn_events {
 	void (*link_usable)(struct smc_link *link);
 	void (*link_lost)(struct smc_link *link);
 	void (*terminated)(struct smc_lgr *lgr);
+	void (*drained)(struct smc_lgr *lgr);
 	void (*released)(struct smc_lgr *lgr);
 };
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A connection that begins as TCP (decision 0021): it exists beside a socket in TCP mode, in INIT,
+ * until the two ends have agreed. proto/upgrade.h has the states; conn/upgrade.c feeds them, and
+ * conn/upgrade_act.c carries out their actions.
+ *
+ * What the layers above do, and when:
+ *
+ *   both    smc_conn_create_upgrade(), smc_conn_attach()
+ *   client  smc_conn_upgrade_begin(); smc_conn_upgrade_take_accept() for a yes,
+ *           PEER_REFUSED or PEER_WITHDRAWN for the other responses; WITHDRAW
+ *   server  smc_conn_set_peer(), smc_conn_upgrade_begin(); PEER_REQUEST, PEER_WITHDRAWAL
+ *   both    smc_conn_upgrade_look() whenever TCP has got further; TCP_RST, TCP_ERROR
+ *           SMC_CONN_TRY_GATE: smc_conn_upgrade_shut_gate(), when no call is inside TCP
+ *           SHUT for shutdown() of writing on TCP; smc_conn_upgrade_close_tcp() for close()
+ *           while the gate is open, smc_conn_close() later
+ *
+ * The names in capitals are events for smc_conn_upgrade_step(). Before smc_conn_upgrade_begin() has
+ * succeeded a connection is dropped by smc_conn_discard(); later it ends by itself, and its owner
+ * only detaches from it and drops its reference.
+ *
+ * What the owner gets are bits of struct smc_conn_events. After SMC_CONN_CHANGED it reads the
+ * states again: if the agreement is SMC_UPGRADE_TCP, the connection has ended and the socket stays
+ * TCP. SMC_CONN_BROKEN has the meaning that it always has: the clcsock is to be reset.
+ */
+#ifndef _SMC_CONN_UPGRADE_H
+#define _SMC_CONN_UPGRADE_H
+
+#include <linux/types.h>
+#include <smc/conn/conn.h>
+#include <smc/proto/upgrade.h>
+
+/**
+ * struct smc_conn_tcp - how far TCP has got
+ * @rx: what it has received
+ * @acked: bytes of our direction that the peer's TCP has acknowledged
+ */
+struct smc_conn_tcp {
+	struct smc_upgrade_tcp rx;
+	u64 acked;
+};
+
+/* Actions of smc_conn_upgrade_ops.llc. On a server FREE_SLOT means smc_upgrade_slots_finish(). */
+#define SMC_CONN_UPGRADE_LLC	(SMC_UPGRADE_ACT_SEND_REQUEST | SMC_UPGRADE_ACT_SEND_WITHDRAWAL | \
+				 SMC_UPGRADE_ACT_SEND_ACCEPT | SMC_UPGRADE_ACT_SEND_WITHDRAWN | \
+				 SMC_UPGRADE_ACT_FREE_SLOT)
+
+/**
+ * struct smc_conn_upgrade_ops - what an upgrade needs from the socket and from LLC
+ * @get_tcp: fill in how far TCP has got; under conn->lock, any context: reads without a lock, FIN
+ *	before the number of bytes
+ * @llc: send messages, or free the slot of the request; SMC_UPGRADE_ACT_* bits of
+ *	%SMC_CONN_UPGRADE_LLC; process context, no lock held. Also called when the socket is gone
+ */
+struct smc_conn_upgrade_ops {
+	void (*get_tcp)(struct smc_sock *owner, struct smc_conn_tcp *tcp);
+	void (*llc)(struct smc_conn *conn, u32 actions);
+};
+
+/**
+ * struct smc_conn_upgrade_init - what a connection beside TCP is created with
+ * @ops: table
+ * @number: number of the request
+ * @proof: what names the connection in it, and both first sequence numbers
+ */
+struct smc_conn_upgrade_init {
+	const struct smc_conn_upgrade_ops *ops;
+	u32 number;
+	struct smc_upgrade_proof proof;
+};
+
+/**
+ * struct smc_conn_upgrade - state of an upgrade; under conn->lock
+ * @init: constant
+ * @step: apply an event and do what follows; under conn->lock; returns SMC_CONN_* bits for the
+ *	owner. Constant
+ * @progress: do what is due in the work of the connection; likewise; sets @llc to what that passes
+ *	to @init.ops->llc, without the lock. Constant
+ * @fsm: states; changed in conn/upgrade.c only
+ * @actions: what the CDC message that is being applied leads to
+ * @llc_due: actions for @init.ops->llc, which the work of the connection carries out
+ * @peer_taken: client: a yes was taken over
+ * @answered: client: the server has sent a message, so GO need not be repeated
+ * @fin: FIN was noticed
+ * @quiet: the error that ends the connection was reported before
+ * @tx_known: our S is fixed: @tx_s
+ * @s_acked: the peer has sent S_ACK
+ * @tx_s: S of our direction
+ * @end_known: the application has closed on TCP: @end_s
+ * @end_s: bytes that TCP had taken then
+ * @rx_s: S of the peer's direction
+ * @linger: jiffies that queued bytes have to be sent after close()
+ * @deadline: jiffies until which the peer has to say what we wait for; 0: none
+ * @repeat_at: jiffies at which the request or withdrawal is repeated; 0: not at all
+ */
+struct smc_conn_upgrade {
+	struct smc_conn_upgrade_init init;
+	unsigned int (*step)(struct smc_conn *conn, enum smc_upgrade_event event);
+	unsigned int (*progress)(struct smc_conn *conn, u32 *llc);
+	struct smc_upgrade fsm;
+	u32 actions;
+	u32 llc_due;
+	bool peer_taken;
+	bool answered;
+	bool fin;
+	bool quiet;
+	bool tx_known;
+	bool s_acked;
+	bool end_known;
+	u64 tx_s;
+	u64 end_s;
+	struct smc_upgrade_rx_s rx_s;
+	unsigned long linger;
+	unsigned long deadline;
+	unsigned long repeat_at;
+};
+
+struct smc_conn *smc_conn_create_upgrade(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
+					 u32 rcvbuf, bool announce, const bool *cancel,
+					 const struct smc_conn_upgrade_init *init);
+
+int smc_conn_upgrade_begin(struct smc_conn *conn);
+void smc_conn_upgrade_step(struct smc_conn *conn, enum smc_upgrade_event event);
+int smc_conn_upgrade_take_accept(struct smc_conn *conn, const struct smc_conn_peer_end *end);
+void smc_conn_upgrade_look(struct smc_conn *conn);
+void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s);
+void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s);
+void smc_conn_upgrade_get_states(struct smc_conn *conn, struct smc_upgrade *states);
+
+#endif
