@@ -774,6 +774,7 @@ int smc_clcsock_reconnect(struct smc_clcsock *c)
 	int len, rc;
 
 	smc_clcsock_withdraw_option(c);
+	c->first_known = false;
 	len = clcsock_peer_sockaddr(sock->sk, &to);
 	rc = READ_ONCE(sock->ops)->connect(sock, (void *)&none, sizeof(struct sockaddr),
 					   O_NONBLOCK);
@@ -930,7 +931,8 @@ struct smc_clcsock *smc_clcsock_find(struct net *net, const struct smc_clcsock_e
 		return NULL;
 	if (sk_fullsock(sk)) {
 		read_lock_bh(&sk->sk_callback_lock);
-		c = clcsock_of_sk(sk);
+		/* the peer names any socket of the namespace: others use sk_user_data as we do */
+		c = sk->sk_state_change == clcsock_state_change ? clcsock_of_sk(sk) : NULL;
 		if (c && !get(c))
 			c = NULL;
 		read_unlock_bh(&sk->sk_callback_lock);

@@ -224,10 +224,14 @@ static void clcsock_find(struct kunit *test)
 	wrong.peer = in6addr_loopback;
 	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
 	KUNIT_EXPECT_NULL(test, smc_clcsock_find(other, &ends, clcsock_get));
-	/* the other end is not hooked */
+	/* the other end is not hooked; somebody else may use its sk_user_data as we use ours */
+	write_lock_bh(&e.theirs->sk->sk_callback_lock);
+	WRITE_ONCE(e.theirs->sk->sk_user_data, (void *)((uintptr_t)&e.ours | SK_USER_DATA_NOCOPY));
+	write_unlock_bh(&e.theirs->sk->sk_callback_lock);
 	wrong = (struct smc_clcsock_ends){ .own = ends.peer, .peer = ends.own,
 					   .own_port = ends.peer_port, .peer_port = ends.own_port };
 	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
+	WRITE_ONCE(e.theirs->sk->sk_user_data, NULL);
 	KUNIT_EXPECT_EQ(test, got, 1);
 	smc_clcsock_unhook(&e.ours);
 	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &ends, clcsock_get));
