@@ -25,13 +25,13 @@
 /* Upper limit of the attributes of an event: two names, two addresses, and numbers. */
 #define EVENT_SIZE	384
 /*
- * Events per namespace and second; a host that loses an RNIC has one event per link. Who listens
- * to the ends of connections wants all of them.
+ * Events per namespace and second; a host that loses an RNIC has one event per link. Each costs a
+ * look at every listener of the machine, and any user may make many of them.
  */
 static const int event_rate_max[SMC_EVENT_GROUPS] = {
 	[SMC_EVENT_GROUP_EVENTS] = 128,
 	[SMC_EVENT_GROUP_FALLBACKS] = 64,
-	[SMC_EVENT_GROUP_CONNS] = 2048,
+	[SMC_EVENT_GROUP_CONNS] = 256,
 };
 
 /**
@@ -318,7 +318,7 @@ static void event_send_conn(const struct genl_family *family, struct net *net,
  * @net: namespace of the connection
  * @ev: the event
  *
- * Softirq or process context; the caller may hold a spinlock.
+ * Process context.
  */
 void smc_event_conn(struct net *net, const struct smc_event_conn *ev)
 {

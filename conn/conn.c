@@ -49,6 +49,7 @@ static void conn_free_work_fn(struct work_struct *work)
 	bool room = conn->tx.elem.region && conn->rx.elem.region && !conn->quarantine;
 
 	cancel_delayed_work_sync(&conn->work);
+	smc_tcpinfo_report_end(conn);
 	smc_zerocopy_free_all(conn);
 	/* if the group ended before the peer's RMBE was claimed, the state did not end the claim */
 	smc_claim_end(lgr, &conn->tx.claim);

@@ -33,6 +33,9 @@ static void conn_purge_tx(struct smc_conn *conn)
 	smc_ring_tx_purge(&conn->tx.ring);
 	conn->tx.urg = (struct smc_urgent_tx){};
 	smc_zerocopy_settle_later_locked(conn);
+	/* the time without room ends here */
+	conn->tx.sent_blocked = false;
+	smc_tx_count_window_locked(conn);
 	conn->shut_pending = false;
 	conn->close_pending = false;
 }
@@ -256,7 +259,7 @@ bool smc_conn_try_leave_locked(struct smc_conn *conn, unsigned int *bits)
 	gone = conn->releasing && !conn->unregistered && conn_may_leave(conn);
 	conn->unregistered |= gone;
 	if (gone)
-		smc_tcpinfo_report_end(conn);
+		smc_tcpinfo_note_end(conn);
 	*bits |= smc_conn_end_clcsock_locked(conn);
 	return gone;
 }

@@ -297,34 +297,51 @@ void smc_tcpinfo_get_stats(const struct smc_conn *conn, struct smc_conn_stats *s
 }
 
 /**
- * smc_tcpinfo_report_end() - Add a connection to the totals of its group, and report its end
+ * smc_tcpinfo_note_end() - Add a connection to the totals of its group
  * @conn: connection that leaves the token table
  *
  * A connection whose handshake has failed does not count.
  *
  * Context: Caller holds conn->lock.
  */
-void smc_tcpinfo_report_end(struct smc_conn *conn)
+void smc_tcpinfo_note_end(struct smc_conn *conn)
 {
 	struct smc_lgr_totals *totals = &conn->lgr->totals;
-	struct smc_conn_stats stats;
-	struct smc_event_conn ev;
 
 	lockdep_assert_held(&conn->lock);
 	if (!conn->tcpinfo.began_at)
 		return;
+	conn->tcpinfo.ended_at = get_jiffies_64();
 	atomic_inc(&totals->conns);
 	atomic64_add(conn->tx.ring.prepared, &totals->tx_bytes);
 	atomic64_add(conn->rx.ring.produced, &totals->rx_bytes);
-	if (!smc_event_has_listeners(SMC_EVENT_GROUP_CONNS))
+}
+
+/**
+ * smc_tcpinfo_report_end() - Report the end of a connection to netlink listeners
+ * @conn: connection without users
+ *
+ * A message costs time for each listener of the machine, so it is sent here and not where the
+ * connection ends, which may be in softirq.
+ *
+ * Context: Process; takes conn->lock.
+ */
+void smc_tcpinfo_report_end(struct smc_conn *conn)
+{
+	struct smc_conn_stats stats;
+	struct smc_event_conn ev;
+
+	if (!conn->tcpinfo.ended_at || !smc_event_has_listeners(SMC_EVENT_GROUP_CONNS))
 		return;
+	spin_lock_bh(&conn->lock);
 	smc_tcpinfo_get_stats(conn, &stats);
+	spin_unlock_bh(&conn->lock);
 	ev = (struct smc_event_conn){
 		.lgr_id = conn->lgr->id,
 		.server = conn->role == SMC_SERVER,
 		.err = conn->err ?: conn->tx.state & SMC_CDC_S_ABORT ? ECONNABORTED : 0,
 		.path = &conn->path,
-		.msecs = jiffies64_to_msecs(get_jiffies_64() - conn->tcpinfo.began_at),
+		.msecs = jiffies64_to_msecs(conn->tcpinfo.ended_at - conn->tcpinfo.began_at),
 		.tx_bytes = stats.tx_bytes,
 		.rx_bytes = stats.rx_bytes,
 		.tx_again = stats.tx_again,

@@ -33,6 +33,7 @@ struct tcp_info;
  * @move_reason: why the last link was left; SMC_LINK_OK: an orderly move
  * @moved_at: seconds since boot of the last change
  * @began_at: 64-bit jiffies at the end of the handshake; 0: not yet
+ * @ended_at: the same when the connection left the token table; 0: not yet
  */
 struct smc_tcpinfo {
 	u64 written;
@@ -57,6 +58,7 @@ struct smc_tcpinfo {
 	enum smc_link_reason move_reason;
 	u32 moved_at;
 	u64 began_at;
+	u64 ended_at;
 };
 
 /**
@@ -112,6 +114,7 @@ void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_b
 void smc_tcpinfo_count_closed(struct smc_conn *conn, u64 nsec);
 void smc_tcpinfo_count_move(struct smc_conn *conn, enum smc_link_reason reason);
 void smc_tcpinfo_get_stats(const struct smc_conn *conn, struct smc_conn_stats *stats);
+void smc_tcpinfo_note_end(struct smc_conn *conn);
 void smc_tcpinfo_report_end(struct smc_conn *conn);
 void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info);
 
