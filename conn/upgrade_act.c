@@ -255,16 +255,6 @@ struct smc_conn *smc_conn_create_upgrade(struct smc_lgr *lgr, struct smc_link *l
 	return smc_conn_create_with(lgr, link, sndbuf, rcvbuf, announce, cancel, &upgrade);
 }
 
-/* Drop conn->lock and notify the owner. */
-static void upgrade_unlock(struct smc_conn *conn, unsigned int bits)
-{
-	struct smc_conn_notification note;
-
-	smc_conn_prepare_notification(conn, bits, &note);
-	spin_unlock_bh(&conn->lock);
-	smc_conn_send_notification(&note);
-}
-
 /**
  * smc_conn_upgrade_begin() - Ask for an upgrade, or say yes
  * @conn: new connection with an upgrade; on a server its peer is set
@@ -299,8 +289,12 @@ int smc_conn_upgrade_begin(struct smc_conn *conn)
  */
 void smc_conn_upgrade_step(struct smc_conn *conn, enum smc_upgrade_event event)
 {
+	struct smc_conn_notification note;
+
 	spin_lock_bh(&conn->lock);
-	upgrade_unlock(conn, upgrade_step(conn, event));
+	smc_conn_prepare_notification(conn, upgrade_step(conn, event), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
 }
 
 /**
@@ -349,12 +343,15 @@ int smc_conn_upgrade_take_accept(struct smc_conn *conn, const struct smc_conn_pe
  */
 void smc_conn_upgrade_look(struct smc_conn *conn)
 {
+	struct smc_conn_notification note;
 	u32 actions = 0;
 
 	spin_lock_bh(&conn->lock);
 	if (smc_conn_upgrade_look_at_tcp_locked(conn, &actions))
 		smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
-	upgrade_unlock(conn, upgrade_act(conn, actions));
+	smc_conn_prepare_notification(conn, upgrade_act(conn, actions), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
 }
 
 /**
@@ -367,6 +364,7 @@ void smc_conn_upgrade_look(struct smc_conn *conn)
 void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s)
 {
 	struct smc_conn_upgrade *up = conn->upgrade;
+	struct smc_conn_notification note;
 	u32 actions = 0;
 
 	spin_lock_bh(&conn->lock);
@@ -377,7 +375,9 @@ void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s)
 		if (smc_conn_upgrade_look_at_tcp_locked(conn, &actions))
 			smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
 	}
-	upgrade_unlock(conn, upgrade_act(conn, actions));
+	smc_conn_prepare_notification(conn, upgrade_act(conn, actions), &note);
+	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
 }
 
 /**
