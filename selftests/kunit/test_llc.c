@@ -582,6 +582,7 @@ static void llc_add_deleted(struct kunit *test)
 /* The client confirms the link and deletes it before the server has used it. */
 static void llc_add_deleted_confirmed(struct kunit *test)
 {
+	unsigned long until = jiffies + WAIT_MAX;
 	u64 added = smc_stats_get(&init_net, SMC_STAT_LINK_ADD);
 	struct smc_llc_msg answer, confirm;
 	struct smc_link *link;
@@ -595,7 +596,8 @@ static void llc_add_deleted_confirmed(struct kunit *test)
 	mutex_lock(&p.lgr->mutex);
 	llc_link_receive(link, &confirm);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
-	flush_work(&p.lgr->llc->work);
+	while (!READ_ONCE(llc_pair_llc(&p)->add.aborted) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
 	mutex_unlock(&p.lgr->mutex);
 	llc_one_expect_given_up(test, &p);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_ADD), added);
