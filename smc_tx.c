@@ -122,10 +122,12 @@ size_t smc_tx_get_queued(struct smc_conn *conn)
  */
 size_t smc_tx_get_unsent(const struct smc_conn *conn)
 {
-	u64 sent = READ_ONCE(conn->tx.ring.sent);
+	u64 sent = READ_ONCE(conn->tx.ring.sent), prepared;
 
 	smp_rmb();	/* as in smc_tx_get_queued() */
-	return READ_ONCE(conn->tx.ring.prepared) - sent;
+	prepared = READ_ONCE(conn->tx.ring.prepared);
+	/* less if an abort has just given up what was sent */
+	return prepared > sent ? prepared - sent : 0;
 }
 
 /* Bytes copied per call: copying the next piece overlaps with sending this one. */

@@ -13,6 +13,7 @@
  *
  * The peer's direction: proto/failover.c decides when a message is applied.
  */
+#include <linux/math64.h>
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
@@ -88,6 +89,43 @@ static void conn_use_link(struct smc_conn *conn, struct smc_link *link, enum smc
 	smc_tcpinfo_count_move(conn, reason);
 }
 
+/**
+ * smc_conn_drop_done_locked() - Send D no more if it would end the stream before its end
+ * @conn: connection that is aborted; what was not sent, or may be lost, was given up
+ *
+ * D stands for the end of all bytes. With A the peer's application would get an end of file in
+ * place of ECONNRESET. A peer that has had D keeps it.
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_conn_drop_done_locked(struct smc_conn *conn)
+{
+	struct smc_conn_tx *tx = &conn->tx;
+
+	lockdep_assert_held(&conn->lock);
+	if (tx->ring.sent == tx->ring.sent_max)
+		return;
+	tx->state &= ~SMC_CDC_S_DONE;
+	tx->state_due &= ~SMC_CDC_S_DONE;
+}
+
+/*
+ * All is written, or the peer's RMBE may belong to another connection: nothing is written again. An
+ * in-tree peer takes a producer cursor that goes back to wrap 0 for a new one, two rings ahead. It
+ * gets the cursor that it knows, and perhaps the bytes of the ring before, as from its own family.
+ */
+static void conn_give_up_tx(struct smc_conn *conn)
+{
+	struct smc_ring_tx *ring = &conn->tx.ring;
+	u64 stays = smc_ring_max(ring->completed, ring->peer_consumed);
+
+	if (!smc_peer_can(&conn->lgr->peer, SMC_CAP_MOVE_HISTORY) && ring->peer_size &&
+	    div_u64(stays, ring->peer_size) != div_u64(ring->sent, ring->peer_size))
+		return;
+	smc_ring_tx_give_up(ring);
+	smc_conn_drop_done_locked(conn);
+}
+
 /* Prepare to send again what may have been lost with the previous link. */
 static void conn_rewind_tx(struct smc_conn *conn)
 {
@@ -108,8 +146,7 @@ static void conn_rewind_tx(struct smc_conn *conn)
 		smc_ring_rx_force_update(&conn->rx.ring);
 		tx->cons_due = true;
 	} else {
-		/* all is written, or the peer's RMBE may belong to another connection */
-		smc_ring_tx_give_up(&tx->ring);
+		conn_give_up_tx(conn);
 	}
 	if (tx->state_unacked)
 		tx->state_due |= tx->state;

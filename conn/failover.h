@@ -11,6 +11,7 @@ struct smc_link;
 unsigned long smc_conn_reachable_slots(const struct smc_conn *conn);
 bool smc_conn_link_is_lost(const struct smc_conn *conn);
 int smc_conn_switch_link_locked(struct smc_conn *conn);
+void smc_conn_drop_done_locked(struct smc_conn *conn);
 void smc_conn_finish_move_locked(struct smc_conn *conn);
 void smc_conn_fence_path_locked(struct smc_conn *conn, const struct smc_link *link);
 

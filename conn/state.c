@@ -31,6 +31,7 @@ static void conn_set_err(struct smc_conn *conn, int err)
 static void conn_purge_tx(struct smc_conn *conn)
 {
 	smc_ring_tx_purge(&conn->tx.ring);
+	smc_conn_drop_done_locked(conn);
 	conn->tx.urg = (struct smc_urgent_tx){};
 	smc_zerocopy_settle_later_locked(conn);
 	/* the time without room ends here */

@@ -342,14 +342,15 @@ bool smc_zerocopy_get_piece_locked(struct smc_conn *conn, u64 pos, u32 *len, str
 }
 
 /*
- * Return whether no request will read the run again: its bytes are completed, or discarded unsent
- * (purge), or the connection has ended, so that a failover writes nothing again.
+ * Return whether no request will read the run again: its bytes are completed, or discarded and
+ * never sent (purge), or the connection has ended, so that a failover writes nothing again.
  */
 static bool zerocopy_run_over(const struct smc_conn *conn, const struct smc_zerocopy_run *run)
 {
 	const struct smc_ring_tx *ring = &conn->tx.ring;
 
-	return run->pos + run->len <= ring->completed || run->pos >= ring->prepared ||
+	return run->pos + run->len <= ring->completed ||
+	       run->pos >= max(ring->prepared, ring->sent_max) ||
 	       (!conn->tx.inflight && !smc_conn_state_may_cdc(conn->state));
 }
 

@@ -301,6 +301,70 @@ static void conn_abort_in_flight(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/* The same with D behind the bytes: the stream does not end where the A says. */
+static void conn_abort_done_in_flight(struct kunit *test)
+{
+	struct smc_cdc_msg last;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	conn_env_send(&e, 400);
+	env_complete_sends(e.second);
+	conn_env_send(&e, 600);
+	smc_conn_shutdown(e.conn, SEND_SHUTDOWN);
+	env_count_cdc(e.second, &last);
+	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_DONE);
+	smc_conn_abort(e.conn, ECONNABORTED);
+	env_count_cdc(e.second, &last);
+	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_DONE | SMC_CDC_S_ABORT);
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
+	env_count_cdc(e.first, &last);
+	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, last.prod.off, 400);
+	conn_env_end(&e);
+}
+
+/* D was sent, the failover has rewound the ring, and then the connection is aborted. */
+static void conn_abort_done_rewound(struct kunit *test)
+{
+	struct smc_cdc_msg last;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	conn_env_send(&e, 1000);
+	smc_conn_shutdown(e.conn, SEND_SHUTDOWN);
+	smc_link_hold_conns(e.first, true);
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.sent, 0);
+	smc_conn_abort(e.conn, ECONNABORTED);
+	smc_link_hold_conns(e.first, false);
+	env_count_cdc(e.first, &last);
+	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, last.prod.off, 0);
+	conn_env_end(&e);
+}
+
+/* Bytes on both sides of a wrap: an in-tree peer would take the older cursor for a new one. */
+static void conn_abort_wrapped_foreign(struct kunit *test)
+{
+	struct smc_cdc_msg last, msg = { .seq = 1, .cons.off = ENV_RING - 100 };
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = 0;
+	conn_env_send(&e, ENV_RING - 100);
+	env_complete_sends(e.second);
+	conn_env_receive_msg(&e, e.second, &msg);
+	conn_env_send(&e, 600);
+	smc_conn_abort(e.conn, ECONNABORTED);
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
+	env_count_cdc(e.first, &last);
+	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, last.prod.wrap, 1);
+	KUNIT_EXPECT_EQ(test, last.prod.off, 500);
+	conn_env_end(&e);
+}
+
 /*
  * Two failovers: WRITEs over the link in between repeated 1000 bytes that the peer has, are in
  * flight, and may arrive late.
@@ -1567,6 +1631,9 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_peer_end_after_group),
 	KUNIT_CASE(conn_abort_rewound),
 	KUNIT_CASE(conn_abort_in_flight),
+	KUNIT_CASE(conn_abort_done_in_flight),
+	KUNIT_CASE(conn_abort_done_rewound),
+	KUNIT_CASE(conn_abort_wrapped_foreign),
 	KUNIT_CASE(conn_guarded),
 	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_imm_sent),
