@@ -475,8 +475,9 @@ static void capabilities(void)
 	CHECK_EQ(smc_peer_caps_of_announced(0xffffffff), SMC_PEER_CAPS_ANNOUNCED);
 	CHECK_EQ(smc_peer_caps_of_announced(1), SMC_CAP_WRITE_IMM);
 	CHECK_EQ(smc_peer_caps_of_announced(2), SMC_CAP_LATE_CLC);
-	/* not before the module can do it */
-	CHECK_EQ(smc_peer_caps_of_announced(4), 0);
+	CHECK_EQ(smc_peer_caps_of_announced(4), SMC_CAP_UPGRADE);
+	/* not announced before a socket can do it */
+	CHECK_EQ(SMC_PEER_CAPS_OWN & SMC_CAP_UPGRADE, 0);
 	CHECK_EQ(smc_peer_caps_to_announced(SMC_CAP_WRITE_IMM | SMC_PEER_CAPS_TAG_1), 1);
 }
 
