@@ -56,6 +56,20 @@ struct event_net {
 	struct event_rate rates[SMC_EVENT_GROUPS];
 };
 
+/**
+ * struct event - An event that is to be sent
+ * @group: for the listeners of this multicast group
+ * @cmd: command of the message
+ * @put: write the attributes; @suppressed: number of events suppressed before; 0 or -EMSGSIZE
+ * @arg: what @put writes; its type belongs to @put
+ */
+struct event {
+	enum smc_event_group group;
+	u8 cmd;
+	int (*put)(struct sk_buff *skb, const struct net *net, const void *arg, u32 suppressed);
+	const void *arg;
+};
+
 static unsigned int event_net_id __read_mostly;
 static const struct genl_family __rcu *event_family;
 
@@ -80,31 +94,10 @@ bool smc_event_has_listeners(enum smc_event_group group)
 	return wanted;
 }
 
-/* NULL if there is no memory. The caller holds rcu_read_lock(). */
-static struct sk_buff *event_msg_begin(const struct genl_family *family, u8 cmd, void **hdr)
+/* The initial namespace receives the events of the link groups of all namespaces. */
+static bool event_for_all(const struct net *net, enum smc_event_group group)
 {
-	struct sk_buff *skb;
-
-	skb = smc_fault_null(NOTIFY_MSG, genlmsg_new(EVENT_SIZE, GFP_ATOMIC));
-	*hdr = skb ? genlmsg_put(skb, 0, 0, family, 0, cmd) : NULL;
-	if (*hdr)
-		return skb;
-	nlmsg_free(skb);
-	return NULL;
-}
-
-/* Consumes @skb; NULL: there was no memory for it. */
-static void event_msg_send(const struct genl_family *family, struct net *net, struct sk_buff *skb,
-			   void *hdr, enum smc_event_group group)
-{
-	if (!skb) {
-		smc_stats_inc(net, SMC_STAT_EVENT_LOST);
-		genl_set_err(family, net, 0, group, -ENOBUFS);
-		return;
-	}
-	genlmsg_end(skb, hdr);
-	/* Ignore errors: listeners without room get ENOBUFS themselves. */
-	genlmsg_multicast_netns(family, net, skb, 0, group, GFP_ATOMIC);
+	return group == SMC_EVENT_GROUP_EVENTS && !net_eq(net, &init_net);
 }
 
 /*
@@ -139,10 +132,55 @@ static bool event_rate_check(const struct genl_family *family, struct net *net,
 	if (!first)
 		return false;
 	genl_set_err(family, net, 0, group, -ENOBUFS);
-	/* The initial namespace receives the events of all namespaces. */
-	if (group == SMC_EVENT_GROUP_EVENTS && !net_eq(net, &init_net))
+	if (event_for_all(net, group))
 		genl_set_err(family, &init_net, 0, group, -ENOBUFS);
 	return false;
+}
+
+/* Return the message of an event in @net, or NULL if there is no memory for it. */
+static struct sk_buff *event_build(const struct genl_family *family, const struct net *net,
+				   const struct event *e, u32 suppressed)
+{
+	struct sk_buff *skb = smc_fault_null(NOTIFY_MSG, genlmsg_new(EVENT_SIZE, GFP_ATOMIC));
+	void *hdr = skb ? genlmsg_put(skb, 0, 0, family, 0, e->cmd) : NULL;
+
+	if (!hdr || WARN_ON_ONCE(e->put(skb, net, e->arg, suppressed))) {
+		nlmsg_free(skb);
+		return NULL;
+	}
+	genlmsg_end(skb, hdr);
+	return skb;
+}
+
+/* Send an event in @net to the listeners in @to. */
+static void event_send_to(const struct genl_family *family, struct net *to, const struct net *net,
+			  const struct event *e, u32 suppressed)
+{
+	struct sk_buff *skb = event_build(family, net, e, suppressed);
+
+	if (!skb) {
+		smc_stats_inc(to, SMC_STAT_EVENT_LOST);
+		genl_set_err(family, to, 0, e->group, -ENOBUFS);
+		return;
+	}
+	/* Ignore errors: listeners without room get ENOBUFS themselves. */
+	genlmsg_multicast_netns(family, to, skb, 0, e->group, GFP_ATOMIC);
+}
+
+static void event_send(struct net *net, const struct event *e)
+{
+	const struct genl_family *family;
+	u32 suppressed;
+
+	rcu_read_lock();
+	family = rcu_dereference(event_family);
+	if (family && genl_has_listeners(family, net, e->group) &&
+	    event_rate_check(family, net, e->group, &suppressed)) {
+		event_send_to(family, net, net, e, suppressed);
+		if (event_for_all(net, e->group))
+			event_send_to(family, &init_net, net, e, suppressed);
+	}
+	rcu_read_unlock();
 }
 
 static int event_put_u64(struct sk_buff *skb, int attr, u64 val)
@@ -150,9 +188,11 @@ static int event_put_u64(struct sk_buff *skb, int attr, u64 val)
 	return nla_put_u64_64bit(skb, attr, val, SMC_NETLINK_EV_PAD);
 }
 
-static int event_put_lgr(struct sk_buff *skb, const struct net *net,
-			 const struct smc_event_lgr *ev, u32 suppressed)
+static int event_put_lgr(struct sk_buff *skb, const struct net *net, const void *arg,
+			 u32 suppressed)
 {
+	const struct smc_event_lgr *ev = arg;
+
 	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
 	    nla_put_u32(skb, SMC_NETLINK_EV_LGR_ID, ev->id) ||
 	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->role) ||
@@ -177,21 +217,6 @@ static int event_put_lgr(struct sk_buff *skb, const struct net *net,
 	return nla_put_u32(skb, SMC_NETLINK_EV_CONNS, ev->conns);
 }
 
-/* @to: namespace of the listeners, @net: that of the link group. Under rcu_read_lock(). */
-static void event_send_lgr(const struct genl_family *family, struct net *to, const struct net *net,
-			   const struct smc_event_lgr *ev, u32 suppressed)
-{
-	struct sk_buff *skb;
-	void *hdr;
-
-	skb = event_msg_begin(family, ev->cmd, &hdr);
-	if (skb && WARN_ON_ONCE(event_put_lgr(skb, net, ev, suppressed))) {
-		nlmsg_free(skb);
-		skb = NULL;
-	}
-	event_msg_send(family, to, skb, hdr, SMC_EVENT_GROUP_EVENTS);
-}
-
 /**
  * smc_event_lgr() - Send an event of a link group
  * @net: namespace of the group
@@ -202,23 +227,21 @@ static void event_send_lgr(const struct genl_family *family, struct net *to, con
  */
 void smc_event_lgr(struct net *net, const struct smc_event_lgr *ev)
 {
-	const struct genl_family *family;
-	u32 suppressed;
+	const struct event e = {
+		.group = SMC_EVENT_GROUP_EVENTS,
+		.cmd = ev->cmd,
+		.put = event_put_lgr,
+		.arg = ev,
+	};
 
-	rcu_read_lock();
-	family = rcu_dereference(event_family);
-	if (family && genl_has_listeners(family, net, SMC_EVENT_GROUP_EVENTS) &&
-	    event_rate_check(family, net, SMC_EVENT_GROUP_EVENTS, &suppressed)) {
-		event_send_lgr(family, net, net, ev, suppressed);
-		if (!net_eq(net, &init_net))
-			event_send_lgr(family, &init_net, net, ev, suppressed);
-	}
-	rcu_read_unlock();
+	event_send(net, &e);
 }
 
-static int event_put_fallback(struct sk_buff *skb, const struct net *net,
-			      const struct smc_event_fallback *ev, u32 suppressed)
+static int event_put_fallback(struct sk_buff *skb, const struct net *net, const void *arg,
+			      u32 suppressed)
 {
+	const struct smc_event_fallback *ev = arg;
+
 	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
 	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->server) ||
 	    nla_put_u32(skb, SMC_NETLINK_EV_OWN_RSN, ev->own_rsn) ||
@@ -232,23 +255,6 @@ static int event_put_fallback(struct sk_buff *skb, const struct net *net,
 	return 0;
 }
 
-static void event_send_fallback(const struct genl_family *family, struct net *net,
-				const struct smc_event_fallback *ev)
-{
-	struct sk_buff *skb;
-	u32 suppressed;
-	void *hdr;
-
-	if (!event_rate_check(family, net, SMC_EVENT_GROUP_FALLBACKS, &suppressed))
-		return;
-	skb = event_msg_begin(family, SMC_NETLINK_OWN_EV_FBACK, &hdr);
-	if (skb && WARN_ON_ONCE(event_put_fallback(skb, net, ev, suppressed))) {
-		nlmsg_free(skb);
-		skb = NULL;
-	}
-	event_msg_send(family, net, skb, hdr, SMC_EVENT_GROUP_FALLBACKS);
-}
-
 /**
  * smc_event_fallback() - Send an event about a fallback to TCP
  * @net: namespace of the socket
@@ -258,18 +264,20 @@ static void event_send_fallback(const struct genl_family *family, struct net *ne
  */
 void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev)
 {
-	const struct genl_family *family;
+	const struct event e = {
+		.group = SMC_EVENT_GROUP_FALLBACKS,
+		.cmd = SMC_NETLINK_OWN_EV_FBACK,
+		.put = event_put_fallback,
+		.arg = ev,
+	};
 
-	rcu_read_lock();
-	family = rcu_dereference(event_family);
-	if (family && genl_has_listeners(family, net, SMC_EVENT_GROUP_FALLBACKS))
-		event_send_fallback(family, net, ev);
-	rcu_read_unlock();
+	event_send(net, &e);
 }
 
-static int event_put_conn(struct sk_buff *skb, const struct net *net,
-			  const struct smc_event_conn *ev, u32 suppressed)
+static int event_put_conn(struct sk_buff *skb, const struct net *net, const void *arg,
+			  u32 suppressed)
 {
+	const struct smc_event_conn *ev = arg;
 	const struct smc_rules_path *path = ev->path;
 
 	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
@@ -296,23 +304,6 @@ static int event_put_conn(struct sk_buff *skb, const struct net *net,
 	return 0;
 }
 
-static void event_send_conn(const struct genl_family *family, struct net *net,
-			    const struct smc_event_conn *ev)
-{
-	struct sk_buff *skb;
-	u32 suppressed;
-	void *hdr;
-
-	if (!event_rate_check(family, net, SMC_EVENT_GROUP_CONNS, &suppressed))
-		return;
-	skb = event_msg_begin(family, SMC_NETLINK_OWN_EV_CONN_END, &hdr);
-	if (skb && WARN_ON_ONCE(event_put_conn(skb, net, ev, suppressed))) {
-		nlmsg_free(skb);
-		skb = NULL;
-	}
-	event_msg_send(family, net, skb, hdr, SMC_EVENT_GROUP_CONNS);
-}
-
 /**
  * smc_event_conn() - Send an event about the end of a connection over RDMA
  * @net: namespace of the connection
@@ -322,13 +313,14 @@ static void event_send_conn(const struct genl_family *family, struct net *net,
  */
 void smc_event_conn(struct net *net, const struct smc_event_conn *ev)
 {
-	const struct genl_family *family;
+	const struct event e = {
+		.group = SMC_EVENT_GROUP_CONNS,
+		.cmd = SMC_NETLINK_OWN_EV_CONN_END,
+		.put = event_put_conn,
+		.arg = ev,
+	};
 
-	rcu_read_lock();
-	family = rcu_dereference(event_family);
-	if (family && genl_has_listeners(family, net, SMC_EVENT_GROUP_CONNS))
-		event_send_conn(family, net, ev);
-	rcu_read_unlock();
+	event_send(net, &e);
 }
 
 /**
