@@ -583,12 +583,12 @@ void smc_tx_count_window_locked(struct smc_conn *conn)
 	if (tx->sent_blocked && !tx->blocked_at) {
 		tx->blocked_at = ktime_get_ns();
 		smc_stats_count(conn->stats, SMC_STAT_TX_WINDOW_CLOSED, 1);
-		smc_tcpinfo_count_closed(conn, 0);
+		smc_tcpinfo_count_closed(conn);
 	} else if (!tx->sent_blocked && tx->blocked_at) {
-		u64 nsec = ktime_get_ns() - tx->blocked_at;
+		u64 usecs = div_u64(ktime_get_ns() - tx->blocked_at, NSEC_PER_USEC);
 
-		smc_stats_count(conn->stats, SMC_STAT_WINDOW_USECS, div_u64(nsec, NSEC_PER_USEC));
-		smc_tcpinfo_count_closed(conn, max_t(u64, nsec, 1));
+		smc_stats_count(conn->stats, SMC_STAT_WINDOW_USECS, usecs);
+		smc_tcpinfo_count_opened(conn, usecs);
 		tx->blocked_at = 0;
 	}
 }

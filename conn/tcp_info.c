@@ -135,19 +135,28 @@ void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_b
 }
 
 /**
- * smc_tcpinfo_count_closed() - Count that the peer had no room
+ * smc_tcpinfo_count_closed() - Count that the peer's window has closed
  * @conn: connection
- * @nsec: for how long; 0: its window has just closed
  *
  * Context: Caller holds conn->lock.
  */
-void smc_tcpinfo_count_closed(struct smc_conn *conn, u64 nsec)
+void smc_tcpinfo_count_closed(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	if (nsec)
-		conn->tcpinfo.closed_usecs += div_u64(nsec, NSEC_PER_USEC);
-	else
-		conn->tcpinfo.closed++;
+	conn->tcpinfo.closed++;
+}
+
+/**
+ * smc_tcpinfo_count_opened() - Count for how long the peer's window was closed
+ * @conn: connection
+ * @usecs: microseconds
+ *
+ * Context: Caller holds conn->lock.
+ */
+void smc_tcpinfo_count_opened(struct smc_conn *conn, u64 usecs)
+{
+	lockdep_assert_held(&conn->lock);
+	conn->tcpinfo.closed_usecs += usecs;
 }
 
 /**
