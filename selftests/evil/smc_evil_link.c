@@ -458,7 +458,8 @@ int main(int argc, char **argv)
 	good = (struct trf_client){
 		.proto = tl_proto_find(val[O_FAMILY]),
 		.require = TL_MODE_SMCR,
-		.timeout_ms = 30000,
+		/* the server waits as long for the next request, and an attack may take a while */
+		.timeout_ms = 300000,
 		.seed = 1,
 	};
 	if (optind != argc - 1 || !good.proto)
