@@ -24,7 +24,7 @@ MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 # In a staging folder depmod would see these modules alone: packages run it when they are installed.
 INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
 
-.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static check-unit \
+.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static check-unit htmldocs \
 	check-layers check-packages coverage check-vm check-debug check-long check-programs vm bench profile bench-failover fuzz tools
 
 all: modules
@@ -106,6 +106,10 @@ check-static:
 ## check-unit: protocol unit, model and short fuzz tests, foreign byte orders
 check-unit:
 	@$(TOP)/scripts/check-unit.sh
+
+## htmldocs: Documentation/ as HTML in build/htmldocs (needs python3-sphinx python3-myst-parser)
+htmldocs:
+	sphinx-build -q -b html $(TOP)/Documentation $(TOP)/build/htmldocs
 
 ## check-layers: prove the layering from the object files
 check-layers:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Keeps Documentation/ and the code together: what a page names exists, and what
-# has to be named is. Prints KTAP. Needs make and gcc (for the state tables).
+# has to be named is. Prints KTAP. Needs make and gcc (for the state tables), and Sphinx.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -355,5 +355,8 @@ grep -o 'SMC_HAVE_[A-Z_]*' "$top/Kbuild" | sort -u > "$tmp/probes"
 grep -o '^SMC_HAVE_[A-Z_]*' compat.rst | sort -u > "$tmp/named"
 differ Kbuild "$tmp/probes" compat.rst "$tmp/named"
 result "compat.rst has every probe"
+
+sphinx-build -q -W --keep-going -b html . "$tmp/html" > "$tmp/log" 2>&1 || cp "$tmp/log" "$tmp/bad"
+result "Sphinx makes HTML of the pages, and their links name files"
 
 exit $rc
