@@ -24,7 +24,7 @@ MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 # In a staging folder depmod would see these modules alone: packages run it when they are installed.
 INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
 
-.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static check-unit htmldocs \
+.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static matrix check-unit htmldocs \
 	check-layers check-packages coverage check-vm check-debug check-long check-programs vm bench profile bench-failover fuzz tools
 
 all: modules
@@ -103,6 +103,10 @@ check-debug:
 check-static:
 	@$(TOP)/scripts/check-static.sh
 
+## matrix: build the modules for each kernel of KDIRS: names of selftests/vm/fetch.sh, or folders; default: Debian's
+matrix:
+	@$(TOP)/scripts/check-matrix.sh $(KDIRS)
+
 ## check-unit: protocol unit, model and short fuzz tests, foreign byte orders
 check-unit:
 	@$(TOP)/scripts/check-unit.sh
@@ -161,7 +165,7 @@ check-long:
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \
 		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown \
-		api-6.12 api-6.1
+		api-6.12 api-6.1 ours-rt failover-rt
 	@$(TOP)/scripts/check-packages.sh vm
 	@$(TOP)/scripts/check-packages.sh rpm
 

@@ -14,7 +14,8 @@
 #
 # DIR keeps everything apt writes. Mirrors: SMC_DEBIAN_MIRROR and
 # SMC_DEBIAN_SECURITY_MIRROR (default: deb.debian.org over http; apt checks
-# signatures). SMC_APT_SUITES may add "trixie-backports".
+# signatures). SMC_APT_SUITES may add "trixie-backports". SMC_APT_ARCH: packages
+# for another architecture than this machine's.
 set -eu
 
 die()
@@ -63,6 +64,7 @@ apt()
 		-o Dir::State::status="$dir/status" \
 		-o Dir::Cache="$dir/cache" \
 		-o APT::Sandbox::User="$(id -un)" \
+		${SMC_APT_ARCH:+-o APT::Architecture=$SMC_APT_ARCH -o APT::Architectures=$SMC_APT_ARCH} \
 		-o APT::Update::Error-Mode=any \
 		-o APT::Update::Post-Invoke::= \
 		-o APT::Update::Post-Invoke-Success::= \

@@ -6,7 +6,8 @@
 #
 # Usage: build-modules.sh [-f] [-g] [-k] [-n] [-o SUFFIX] [-t own] [-p] [-s] [SERIES...]
 #   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
-#                are those of selftests/uml/build-kernel.sh
+#                are those of selftests/uml/build-kernel.sh. With a slash: the folder of a configured
+#                kernel tree or of headers
 #   -f           with fault sites (include/smc/base/fault.h)
 #   -g           with counters for coverage (scripts/coverage.sh)
 #   -k           with KUnit suites (selftests/kunit)
@@ -68,16 +69,24 @@ inputs()
 }
 
 for series in "$@"; do
-	kdir=$cache/kernels/$series/headers
-	[ -e "$kdir/Makefile" ] || {
-		case $series in
-		uml-*)	how=selftests/uml/build-kernel.sh ;;
-		*)	how=selftests/vm/fetch.sh ;;
-		esac
-		echo "no headers for $series in $cache: run $how" >&2
-		exit 1
-	}
-	release=$(basename "$(readlink -f "$cache/kernels/$series")")
+	case $series in
+	*/*)
+		kdir=$(readlink -f "$series")
+		release=$(cat "$kdir/include/config/kernel.release") || exit 1
+		;;
+	*)
+		kdir=$cache/kernels/$series/headers
+		[ -e "$kdir/Makefile" ] || {
+			case $series in
+			uml-*)	how=selftests/uml/build-kernel.sh ;;
+			*)	how=selftests/vm/fetch.sh ;;
+			esac
+			echo "no headers for $series in $cache: run $how" >&2
+			exit 1
+		}
+		release=$(basename "$(readlink -f "$cache/kernels/$series")")
+		;;
+	esac
 	out=$top/build/$release$suffix
 	sources="$("$top/scripts/sources.sh") $(cd "$top" && echo selftests/kunit/*.[ch])"
 	# shellcheck disable=SC2046,SC2086 # lists of files
@@ -105,7 +114,13 @@ for series in "$@"; do
 	done
 	ln -s "$(readlink -f "$kdir")" "$out/kdir"
 	arch=
-	! grep -qs '^CONFIG_UML=y' "$kdir/.config" || arch=um
+	cross=
+	case $(grep -Es '^CONFIG_(UML|ARM64|S390)=y' "$kdir/.config") in
+	CONFIG_UML=*)	arch=um ;;
+	CONFIG_ARM64=*)	arch=arm64 cross=aarch64-linux-gnu- ;;
+	CONFIG_S390=*)	arch=s390 cross=s390x-linux-gnu- ;;
+	esac
+	[ "$arch" != "$(uname -m | sed 's/aarch64/arm64/; s/s390x/s390/')" ] || cross=
 	log=$out/build.log
 	within=
 	leave_btf=$nobtf
@@ -121,7 +136,8 @@ for series in "$@"; do
 	esac
 	set +e
 	"$top/scripts/kernel-supported.sh" "$kdir" &&
-		$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} ${check:+C=2} \
+		$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} \
+			${cross:+CROSS_COMPILE=$cross} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
 			${fault:+SMC_FAULT=y} ${gcov:+SMC_GCOV=y} ${kunit:+SMC_KUNIT=y} \
 			${option:+SMC_OPTION=$option} ${nodebug:+CONFIG_DEBUG_INFO=} \

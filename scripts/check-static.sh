@@ -89,9 +89,24 @@ perl -0pe 's/,\s*void \(\*opt_child_init\)\(.*?\)\);/);/s' "$header" > "$tmp/hea
 	! grep -q HAVE_OPT_CHILD_INIT "build/$release/tcp/.option_own.o.cmd"
 result "our own TCP option builds for 6.12 before syn_recv_sock() got opt_child_init" $? "$tmp/log"
 
-scripts/kernel-supported.sh /nonexistent > "$tmp/log" 2>&1
-test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1
-result "an unsupported kernel stops the build with one sentence" $? "$tmp/log"
+# stops NAME KDIR: it does, with one sentence
+stops()
+{
+	scripts/kernel-supported.sh "$2" > "$tmp/log" 2>&1
+	test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1
+	result "$1 stops the build with one sentence" $? "$tmp/log"
+}
+
+stops "a folder without headers" /nonexistent
+old=$tmp/old
+mkdir -p "$old/include/net"
+printf 'CONFIG_INFINIBAND=m\nCONFIG_SMC=m\n' > "$old/.config"
+: > "$old/Makefile"
+: > "$old/include/net/genetlink.h"
+stops "a kernel that lacks a feature" "$old"
+echo 'unsigned int resv_start_op;' > "$old/include/net/genetlink.h"
+scripts/kernel-supported.sh "$old" > "$tmp/log" 2>&1
+result "with the feature the kernel is taken, whatever its version" $? "$tmp/log"
 
 # --- fault sites
 scripts/check-faults.py > "$tmp/log" 2>&1

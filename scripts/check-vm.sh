@@ -164,6 +164,13 @@ failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failove
 	--env STREAMS=2 --env PINGPONGS=2 --env TRACE=y --timeout 600)
 run failover "${failover[@]}" --env WAYS=down_1
 run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
+# ... on PREEMPT_RT, where spinlocks sleep and softirqs are preempted: only if named ("make check-long")
+if [ ${#runs[@]} -gt 0 ] && { want ours-rt || want failover-rt; }; then
+	selftests/vm/fetch.sh --no-host 6.12-rt || exit 1
+	scripts/build-modules.sh -n 6.12-rt || exit 1
+	run ours-rt --module ours --kernel 6.12-rt "${traffic[@]}" --env "TRAFFIC=$quick"
+	run failover-rt --kernel 6.12-rt "${failover[@]}" --env WAYS=removed_2
+fi
 # ... links that flap at random (User Mode Linux runs them with all transfers): only if named, as they
 # take long ("make check-long"); FLAPS and SEED come from the environment
 if [ ${#runs[@]} -gt 0 ]; then

@@ -4,7 +4,7 @@
 # Runs all tests, one test level after the other. The levels print KTAP; the last line is
 # "N passed, N failed". Exits with 0 only if nothing failed.
 #
-# Usage: check.sh [LEVEL...]	(default: static docs unit tools packages vm uml)
+# Usage: check.sh [LEVEL...]	(default: static matrix docs unit tools packages vm uml)
 #   uml, debug and debug-short (a part of debug) run in User Mode Linux. debug takes too long for
 #   a gate. Kernels are fetched and built while the levels before run.
 set -u
@@ -16,7 +16,7 @@ failed=0
 skipped=0
 
 mkdir -p "$out"
-[ $# -gt 0 ] || set -- static docs unit tools packages vm uml
+[ $# -gt 0 ] || set -- static matrix docs unit tools packages vm uml
 
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || {
 	echo "0 passed, 1 failed"

@@ -27,11 +27,13 @@ grep -q -e '^CONFIG_SMC=[my]' -e '^CONFIG_NETFILTER=y' "$conf" ||
 grep -q '^CONFIG_SMC=y' "$conf" &&
 	stop "the kernel at $kdir has its own SMC built in (CONFIG_SMC=y); a module cannot replace it."
 
-release=$(cat "$kdir/include/config/kernel.release" 2>/dev/null)
-major=${release%%.*}
-minor=${release#*.}
-minor=${minor%%[!0-9]*}
-if [ -n "$release" ] && { [ "$major" -lt 6 ] || { [ "$major" -eq 6 ] && [ "$minor" -lt 1 ]; }; }; then
-	stop "kernel $release is older than 6.1, the oldest one supported."
+# a folder of headers that was made from a tree elsewhere has only what is its own
+src=$kdir
+if [ ! -e "$src/include/net/genetlink.h" ]; then
+	src=$(sed -n 's|^include  *\(.*\)/Makefile$|\1|p' "$kdir/Makefile" | head -n 1)
+	[ "${src#/}" != "$src" ] || src=$kdir/$src
 fi
+# (where it is not found the compiler decides)
+[ ! -e "$src/include/net/genetlink.h" ] || grep -q resv_start_op "$src/include/net/genetlink.h" ||
+	stop "the kernel at $kdir is too old: its generic netlink has no resv_start_op, which came with Linux 6.1."
 exit 0

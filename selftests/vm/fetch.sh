@@ -6,8 +6,9 @@
 #
 # Usage: fetch.sh [--headers-only] [--no-host] [--update] [SERIES...]
 #
-#   SERIES          6.12, 6.1 and 7 (the newest 7.x of trixie-backports) are known;
-#                   default: 6.12 and 6.1
+#   SERIES          6.12, 6.1, 7 (the newest 7.x of trixie-backports) and 6.12-rt (PREEMPT_RT)
+#                   are known; 6.12-arm64 (pages of 16 KiB) and 6.1-s390x, with their headers
+#                   only, for cross compilers; default: 6.12 and 6.1
 #   --headers-only  only the files for a module build
 #   --no-host       install no packages on this machine
 #   --update        look for newer kernels even when one is cached
@@ -39,12 +40,49 @@ die()
 	exit 1
 }
 
+# foreign SERIES: kernels of another architecture, of which only the headers are needed
+foreign()
+{
+	case $1 in
+	*-arm64|*-s390x) return 0 ;;
+	*) return 1 ;;
+	esac
+}
+
+# base_of RELEASE: without the flavour
+base_of()
+{
+	b=${1%-rt-amd64}
+	b=${b%-arm64-16k}
+	[ "$b" != "$1" ] || b=${1%-*}
+	echo "$b"
+}
+
+# kbuild_of RELEASE: the package with the programs of its build system
+kbuild_of()
+{
+	case $1 in
+	6.1.*)	echo linux-kbuild-6.1 ;;
+	*)	echo "linux-kbuild-$(base_of "$1")" ;;
+	esac
+}
+
+# Programs that run here, whatever the kernel runs on: the lists of two architectures differ at times.
+native()
+{
+	(unset SMC_APT_ARCH; "$apt_private" "$native_apt" "$@")
+}
+
 # A release counts only if the archive has its headers and its image, signed or
 # unsigned (old images stay in the archive without their headers).
 newest_release()
 {
+	found=
 	case $1 in
 	6.12)	re='6\.12\.[0-9]+\+deb12-amd64' ;;
+	6.12-rt) re='6\.12\.[0-9]+\+deb12-rt-amd64' ;;
+	6.12-arm64) re='6\.12\.[0-9]+\+deb12-arm64-16k' ;;
+	6.1-s390x) re='6\.1\.0-[0-9]+-s390x' ;;
 	6.1)	re='6\.1\.0-[0-9]+-amd64' ;;
 	7)	re='7\.[0-9]+\.[0-9]+\+deb13-amd64' ;;
 	*)	die "no rule for kernel series $1" ;;
@@ -53,8 +91,13 @@ newest_release()
 		> "$cache/names"
 	sed -n 's/^linux-headers-//p' "$cache/names" | sort -rV > "$cache/releases"
 	while read -r r; do
-		if [ -n "$(image_packages "$r")" ]; then
-			echo "$r"
+		if foreign "$1"; then
+			[ -z "$(native list "$(kbuild_of "$r" | sed 's/[.+]/[&]/g')")" ] || found=$r
+		elif [ -n "$(image_packages "$r")" ]; then
+			found=$r
+		fi
+		if [ -n "$found" ]; then
+			echo "$found"
 			return 0
 		fi
 	done < "$cache/releases"
@@ -124,16 +167,15 @@ fetch_headers()
 	dir=$cache/kernels/$1
 	[ ! -e "$dir/headers.done" ] || return 0
 
-	common=${1%-amd64}-common
+	case $1 in
+	*-rt-amd64)	common=$(base_of "$1")-common-rt ;;
+	*)		common=$(base_of "$1")-common ;;
+	esac
 	case $1 in
 	*+deb13-*)	fetch_compiler ;;
 	esac
-	case $1 in
-	6.1.*)	kbuild=6.1 ;;
-	*)	kbuild=${1%-amd64} ;;
-	esac
-	unpack "$1" "linux-headers-$1" "linux-headers-$common" \
-		"linux-kbuild-$kbuild"
+	unpack "$1" "linux-headers-$1" "linux-headers-$common"
+	(apt=$native_apt; unset SMC_APT_ARCH; unpack "$1" "$(kbuild_of "$1")")
 
 	# The links inside are relative; the Makefiles name /usr/src.
 	for m in "$dir/tree/usr/src/linux-headers-$1/Makefile" \
@@ -174,34 +216,43 @@ fetch_image()
 cached()
 {
 	[ -e "$cache/kernels/$1/headers.done" ] &&
-		{ [ -n "$headers_only" ] || [ -e "$cache/kernels/$1/image.done" ]; }
+		{ [ -n "$headers_only" ] || foreign "$1" || [ -e "$cache/kernels/$1/image.done" ]; }
+}
+
+# refresh FOLDER: read the package lists of apt-private.sh's folder if they are old
+refresh()
+{
+	if [ ! -e "$1/updated" ] || [ -n "$update" ] || [ -n "$(find "$1/updated" -mmin +60)" ]; then
+		say "reading package lists"
+		"$apt_private" "$1" update > "$cache/apt.log" 2>&1 ||
+			{ cat "$cache/apt.log" >&2; die "apt-get update failed"; }
+	fi
 }
 
 fetch_series()
 {
+	native_apt=$cache/apt
+	unset SMC_APT_SUITES SMC_APT_ARCH
 	case $1 in
 	7)
-		apt=$cache/apt-13
+		native_apt=$cache/apt-13
 		export SMC_APT_SUITES="trixie trixie-backports"
 		;;
-	*)
-		apt=$cache/apt
-		unset SMC_APT_SUITES
-		;;
 	esac
+	apt=$native_apt
+	if foreign "$1"; then
+		export SMC_APT_ARCH="${1##*-}"
+		apt=$cache/apt-$SMC_APT_ARCH
+	fi
 	if [ -z "$update" ] && cached "$1"; then
 		say "$1: $(readlink "$cache/kernels/$1") is in the cache"
 		return 0
 	fi
-	if [ ! -e "$apt/updated" ] || [ -n "$update" ] ||
-	   [ -n "$(find "$apt/updated" -mmin +60)" ]; then
-		say "reading package lists"
-		"$apt_private" "$apt" update > "$cache/apt.log" 2>&1 ||
-			{ cat "$cache/apt.log" >&2; die "apt-get update failed"; }
-	fi
+	(unset SMC_APT_ARCH; refresh "$native_apt")
+	refresh "$apt"
 	rel=$(newest_release "$1")
 	fetch_headers "$rel"
-	[ -n "$headers_only" ] || fetch_image "$rel"
+	[ -n "$headers_only" ] || foreign "$1" || fetch_image "$rel"
 	ln -sfn "$rel" "$cache/kernels/$1"
 	say "$1: $rel is ready"
 }

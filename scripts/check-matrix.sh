@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Builds the modules for each kernel of a list, as make W=1, and looks at what came out. KTAP.
+#
+# Usage: check-matrix.sh [KERNEL...]
+#   KERNEL  a series of selftests/vm/fetch.sh, or the folder of a configured kernel tree or of
+#           headers; default: Debian's, also for other architectures and PREEMPT_RT
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+n=0
+rc=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+[ $# -gt 0 ] || set -- 6.1 6.12 7 6.12-rt 6.12-arm64 6.1-s390x
+"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" || exit 1
+
+# result VERDICT NAME: the log is shown when it failed
+result()
+{
+	n=$((n + 1))
+	echo "$1 $n matrix: $2"
+	[ "$1" = ok ] && return
+	sed 's/^/# /' "$log" | tail -60
+	rc=1
+}
+
+# field MODULE NAME: of its ELF header
+field()
+{
+	readelf -h "$1" | sed -n "s/^ *$2: *//p"
+}
+
+# check KERNEL: each line says what the kernel is, so that a list of them is the table
+check()
+{
+	local kernel=$1 config built release options=-n
+
+	case $kernel in
+	*/*)	config=$kernel/.config ;;
+	*)
+		"$top/selftests/vm/fetch.sh" --headers-only --no-host "$kernel" > "$log" 2>&1 || {
+			result "not ok" "$kernel: no headers"
+			return
+		}
+		config=${SMC_VM_CACHE:-$top/.cache/vm}/kernels/$kernel/headers/.config
+		;;
+	esac
+	# the options of check-vm.sh, which would build them anew otherwise
+	[ "$kernel" != 6.12 ] || options=
+	# shellcheck disable=SC2086 # an option or nothing
+	"$top/scripts/build-modules.sh" $options "$kernel" > "$log" 2>&1 || {
+		result "not ok" "$kernel"
+		return
+	}
+	built=$(sed -n 's/^[a-z]* \(.*\)\/smc.ko and smc_diag.ko$/\1/p' "$log")
+	release=$(modinfo -F vermagic "$built/smc.ko" | cut -d ' ' -f 1)
+	if [ "$release" != "$(cat "$built/kdir/include/config/kernel.release")" ] ||
+	   [ "$(field "$built/smc_diag.ko" Machine)" != "$(field "$built/smc.ko" Machine)" ]; then
+		result "not ok" "$kernel: a module for $release"
+		return
+	fi
+	result ok "$release: $(field "$built/smc.ko" Machine),$(field "$built/smc.ko" Data | sed 's/.*,//'), $(
+		sed -n 's/^CONFIG_CC_VERSION_TEXT="\([^ ]*\) .* \([0-9.]*\)"$/\1 \2/p' "$config"), TCP option $(
+		if grep -q '^CONFIG_SMC=' "$config"; then echo "of the kernel"; else echo "of our own"; fi)"
+}
+
+for kernel in "$@"; do
+	check "$kernel"
+done
+echo "1..$n"
+exit $rc
