@@ -329,8 +329,8 @@ cut()
 	if [ -n "$EARLY" ]; then
 		usleep "$(random_below "$EARLY")"
 	else
-		wait_for 60 received "$(($(random_below $((STREAMS * MIB / 2))) << 20))" ||
-			fail "no traffic"
+		wait_for "$((60 * SLOWNESS))" received \
+			"$(($(random_below $((STREAMS * MIB / 2))) << 20))" || fail "no traffic"
 	fi
 	trace_on
 	cut0=$(uptime_s)
@@ -897,7 +897,8 @@ cut_closing()
 		started=0
 		start_client idle "idle:$((20 * SLOWNESS))"
 		wait_for 60 all_links || fail "not $GROUP links: $(/t/smcctl link)"
-		start_client part "part:$((20 * SLOWNESS))"
+		# less than the 60 s that a closed connection has for what it holds
+		start_client part "part:$((15 + 5 * SLOWNESS))"
 		wait_for 60 grep -q 'all have parted' /run/client.part ||
 			fail "not all are closed: $(cat /run/client.part)"
 		/t/smcctl link
