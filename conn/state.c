@@ -183,6 +183,9 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 	 */
 	if (actions & SMC_CONN_ACT_SEND_ABORT && !conn->tx.state_due)
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT_SENT);
+	/* our direction has ended */
+	if (conn->upgrade && conn->upgrade->c_waits && !smc_conn_state_may_send(conn->state))
+		bits |= smc_conn_apply_peer_state_locked(conn);
 	return bits;
 }
 
@@ -310,17 +313,23 @@ unsigned int smc_conn_advance_close_locked(struct smc_conn *conn)
  * smc_conn_apply_peer_state_locked() - Apply the state bits received from the peer
  * @conn: connection
  *
+ * When they come, and once more if C had to wait (smc_conn_upgrade_delays_c_locked()).
+ *
  * Context: Softirq or process; caller holds conn->lock.
  * Return: SMC_CONN_* bits for the owner.
  */
 unsigned int smc_conn_apply_peer_state_locked(struct smc_conn *conn)
 {
-	bool unsent = smc_ring_tx_unsent(&conn->tx.ring) ||
-		      (conn->upgrade && smc_conn_upgrade_has_tail_locked(conn));
+	bool unsent = smc_ring_tx_unsent(&conn->tx.ring);
 	u8 state = conn->rx.peer_state;
 	enum smc_conn_event event;
 
 	lockdep_assert_held(&conn->lock);
+	if (conn->upgrade && state & SMC_CDC_S_CLOSED) {
+		unsent |= !smc_upgrade_is_acked(&conn->upgrade->fsm);
+		if (smc_conn_upgrade_delays_c_locked(conn))
+			state = (state & ~SMC_CDC_S_CLOSED) | SMC_CDC_S_DONE;
+	}
 	event = smc_conn_fsm_event_of_cdc(state & SMC_CDC_S_DONE, state & SMC_CDC_S_CLOSED,
 					  state & SMC_CDC_S_ABORT, unsent);
 	return smc_conn_step_locked(conn, event);

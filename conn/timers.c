@@ -23,6 +23,7 @@
  *                    withdrawal
  *   speech           an upgrade waits for GO, for     SMC_UPGRADE_EV_TIMEOUT
  *                    its answer, or for S behind FIN
+ *   C                C of the peer waits for TCP      it counts; TCP is polled until then
  *
  * State, linger and last message share conn->deadline: one follows the other.
  *
@@ -80,6 +81,13 @@
 #define ASK_AGAIN	(5 * HZ)
 /* For GO or a withdrawal after a yes, the answer to GO, S of a direction that has ended on TCP. */
 #define SPEECH_TIME	(60 * HZ)
+
+/*
+ * For TCP to carry all bytes before both S, while C of the peer waits. With ANSWER_TIMEOUT after it
+ * the peer, which may wait for CLOSE_TIMEOUT, still gets its answer.
+ */
+#define TAIL_TIME	(20 * HZ)
+#define TAIL_POLL	(HZ / 50)
 
 static void conn_queue_work_in(struct smc_conn *conn, unsigned long delay)
 {
@@ -413,6 +421,30 @@ void smc_conn_timer_peer_spoke(struct smc_conn *conn)
 bool smc_conn_timer_speech_expired(struct smc_conn *conn)
 {
 	return conn_deadline_has_passed(conn, &conn->upgrade->deadline);
+}
+
+/**
+ * smc_conn_timer_c_waits() - C of the peer waits for TCP
+ * @conn: connection with an upgrade
+ */
+void smc_conn_timer_c_waits(struct smc_conn *conn)
+{
+	conn->upgrade->c_deadline = jiffies + TAIL_TIME;
+	conn_queue_work_within(conn, TAIL_POLL);
+}
+
+/**
+ * smc_conn_timer_c_expired() - Check the time for which C may wait
+ * @conn: connection with an upgrade, after a poll of TCP; the next one follows soon
+ *
+ * Return: true if it has passed.
+ */
+bool smc_conn_timer_c_expired(struct smc_conn *conn)
+{
+	if (time_after_eq(jiffies, conn->upgrade->c_deadline))
+		return true;
+	conn_queue_work_within(conn, TAIL_POLL);
+	return false;
 }
 
 /**

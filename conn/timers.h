@@ -43,6 +43,8 @@ bool smc_conn_timer_repeat_due(struct smc_conn *conn);
 void smc_conn_timer_peer_must_speak(struct smc_conn *conn);
 void smc_conn_timer_peer_spoke(struct smc_conn *conn);
 bool smc_conn_timer_speech_expired(struct smc_conn *conn);
+void smc_conn_timer_c_waits(struct smc_conn *conn);
+bool smc_conn_timer_c_expired(struct smc_conn *conn);
 
 void smc_conn_timer_msgs_lost(struct smc_conn *conn);
 bool smc_conn_timer_silence_expired(struct smc_conn *conn);

@@ -4,12 +4,14 @@
  * from them, and sees of TCP. The states are tables in proto/upgrade_fsm.c, and this file is their
  * only caller. What a step leads to is carried out in upgrade_act.c.
  *
- * The owner may have closed the socket, and is detached then. Nobody reads any more, so what TCP
- * has received does not matter.
+ * The owner may have closed the socket, and is detached then. Nobody reads any more, and nobody
+ * would get an error, so what TCP has received, or not delivered, does not matter: the peer learns
+ * it from its own TCP.
  */
 #include <smc/base/trace.h>
 #include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
+#include "timers.h"
 #include "upgrade_locked.h"
 
 #define ACT(name)	SMC_UPGRADE_ACT_##name
@@ -47,7 +49,9 @@ int smc_conn_upgrade_feed_locked(struct smc_conn *conn, enum smc_upgrade_event e
 /* How far TCP has got; without an owner it is as far as it has to be. */
 static void upgrade_get_tcp(const struct smc_conn *conn, u64 s, struct smc_conn_tcp *tcp)
 {
-	*tcp = (struct smc_conn_tcp){ .rx = { .received = s, .read = s } };
+	*tcp = (struct smc_conn_tcp){
+		.rx = { .received = s, .read = s }, .acked = conn->upgrade->tx_s,
+	};
 	if (conn->owner)
 		conn->upgrade->init.ops->get_tcp(conn->owner, tcp);
 }
@@ -189,20 +193,28 @@ void smc_conn_upgrade_fill_cdc_locked(const struct smc_conn *conn, struct smc_cd
 /* ---- questions of the connection --------------------------------------------- */
 
 /**
- * smc_conn_upgrade_has_tail_locked() - Check whether bytes before our S may not have arrived
- * @conn: connection with an upgrade
+ * smc_conn_upgrade_delays_c_locked() - Check whether C of the peer counts as D for now
+ * @conn: connection with an upgrade, that has received C
+ *
+ * C says that the peer reads no more, so it is early if bytes are on the way to it; the reset that
+ * follows destroys bytes before the peer's S. But the peer may have read what its TCP acknowledges
+ * later. So C waits until TCP has carried all bytes before both S, or until our direction has
+ * ended.
  *
  * Context: Caller holds conn->lock.
- * Return: true if so, or if S is not fixed.
+ * Return: true if so; then smc_conn_apply_peer_state_locked() is called again.
  */
-bool smc_conn_upgrade_has_tail_locked(struct smc_conn *conn)
+bool smc_conn_upgrade_delays_c_locked(struct smc_conn *conn)
 {
 	struct smc_conn_upgrade *up = conn->upgrade;
-	struct smc_conn_tcp tcp;
+	bool waits = smc_conn_state_may_send(conn->state) && !up->c_waited &&
+		     !smc_upgrade_tcp_is_empty(&up->fsm);
 
 	lockdep_assert_held(&conn->lock);
-	upgrade_get_tcp(conn, up->rx_s.s, &tcp);
-	return !up->tx_known || tcp.acked < up->tx_s;
+	if (waits && !up->c_waits)
+		smc_conn_timer_c_waits(conn);
+	up->c_waits = waits;
+	return waits;
 }
 
 /**

@@ -68,6 +68,8 @@ static unsigned int upgrade_act_on_conn(struct smc_conn *conn, u32 actions)
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_CLCSOCK_RST);
 	if (actions & ACT(CONN_LOST))
 		bits |= smc_conn_lose_group_locked(conn);
+	if (actions & ACT(CONN_TAKE_C) && up->c_waits)
+		bits |= smc_conn_apply_peer_state_locked(conn);
 	return bits;
 }
 
@@ -149,6 +151,16 @@ static unsigned int upgrade_step(struct smc_conn *conn, enum smc_upgrade_event e
 	return upgrade_act(conn, actions);
 }
 
+/* Do what TCP leads to, which has got further. */
+static unsigned int upgrade_look(struct smc_conn *conn)
+{
+	u32 actions = 0;
+
+	if (smc_conn_upgrade_look_at_tcp_locked(conn, &actions))
+		smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
+	return upgrade_act(conn, actions);
+}
+
 /**
  * smc_conn_upgrade_act_locked() - Do what the last CDC message leads to
  * @conn: connection, after smc_conn_upgrade_take_cdc_locked()
@@ -206,6 +218,18 @@ static bool upgrade_peer_can_speak(const struct smc_conn *conn)
 	return !conn->tx.stopped;
 }
 
+/* C of the peer waits for TCP, which tells nobody what it was acknowledged. */
+static unsigned int upgrade_poll_tcp(struct smc_conn *conn)
+{
+	struct smc_conn_upgrade *up = conn->upgrade;
+	unsigned int bits = upgrade_look(conn);
+
+	if (!up->c_waits || !smc_conn_timer_c_expired(conn))
+		return bits;
+	up->c_waited = true;
+	return bits | smc_conn_apply_peer_state_locked(conn);
+}
+
 /* smc_conn_upgrade.progress */
 static unsigned int upgrade_make_progress(struct smc_conn *conn, u32 *llc)
 {
@@ -214,6 +238,8 @@ static unsigned int upgrade_make_progress(struct smc_conn *conn, u32 *llc)
 
 	lockdep_assert_held(&conn->lock);
 	bits = upgrade_post_go(conn);
+	if (up->c_waits)
+		bits |= upgrade_poll_tcp(conn);
 	if (smc_conn_timer_repeat_due(conn))
 		bits |= upgrade_step(conn, SMC_UPGRADE_EV_REPEAT);
 	if (smc_conn_timer_speech_expired(conn)) {
@@ -336,20 +362,16 @@ int smc_conn_upgrade_take_accept(struct smc_conn *conn, const struct smc_conn_pe
  * smc_conn_upgrade_look() - Look at TCP, which has got further
  * @conn: connection with an upgrade
  *
- * To be called when TCP has received bytes or FIN, and while bytes before our S are not
- * acknowledged.
+ * To be called when TCP has received bytes or FIN.
  *
  * Context: Takes conn->lock, calls the owner without it.
  */
 void smc_conn_upgrade_look(struct smc_conn *conn)
 {
 	struct smc_conn_notification note;
-	u32 actions = 0;
 
 	spin_lock_bh(&conn->lock);
-	if (smc_conn_upgrade_look_at_tcp_locked(conn, &actions))
-		smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
-	smc_conn_prepare_notification(conn, upgrade_act(conn, actions), &note);
+	smc_conn_prepare_notification(conn, upgrade_look(conn), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 }

@@ -12,7 +12,7 @@ int smc_conn_upgrade_feed_locked(struct smc_conn *conn, enum smc_upgrade_event e
 int smc_conn_upgrade_look_at_tcp_locked(struct smc_conn *conn, u32 *actions);
 bool smc_conn_upgrade_take_cdc_locked(struct smc_conn *conn, struct smc_cdc_msg *msg);
 void smc_conn_upgrade_fill_cdc_locked(const struct smc_conn *conn, struct smc_cdc_msg *msg);
-bool smc_conn_upgrade_has_tail_locked(struct smc_conn *conn);
+bool smc_conn_upgrade_delays_c_locked(struct smc_conn *conn);
 bool smc_conn_upgrade_is_read_locked(struct smc_conn *conn);
 
 /* upgrade_act.c */

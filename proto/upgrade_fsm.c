@@ -10,6 +10,8 @@
  *   end of file again.
  * - Once SMC is agreed, an error of TCP counts while bytes of either direction may still be inside.
  *   The peer may have lost them, so RST counts for ever.
+ * - So long C of the peer waits, too: it may have overtaken bytes of either direction, or their
+ *   acknowledgment.
  */
 #include <smc/proto/upgrade.h>
 
@@ -264,10 +266,15 @@ static struct upgrade_cell upgrade_get_cell(const struct upgrade_cell *row, u32 
 	return row[event].legal ? row[event] : illegal;
 }
 
-static bool upgrade_is_tcp_empty(const struct smc_upgrade *up)
+/**
+ * smc_upgrade_tcp_is_empty() - Check whether TCP has carried all bytes before both S
+ * @up: states
+ *
+ * Return: true if so: the rings alone count, and RST.
+ */
+bool smc_upgrade_tcp_is_empty(const struct smc_upgrade *up)
 {
-	return up->rx == SMC_UPGRADE_RX_RING &&
-	       (up->tx == SMC_UPGRADE_TX_RING_ACKED || up->tx == SMC_UPGRADE_TX_END_ACKED);
+	return up->rx == SMC_UPGRADE_RX_RING && smc_upgrade_is_acked(up);
 }
 
 static bool upgrade_is_rx_open(const struct smc_upgrade *up)
@@ -281,7 +288,7 @@ static bool upgrade_is_moot(const struct smc_upgrade *up, enum smc_upgrade_event
 	if (up->agree != SMC_UPGRADE_SMC)
 		return false;
 	if (event == SMC_UPGRADE_EV_TCP_ERROR)
-		return upgrade_is_tcp_empty(up);
+		return smc_upgrade_tcp_is_empty(up);
 	/* S has come meanwhile */
 	return event == SMC_UPGRADE_EV_TIMEOUT && !upgrade_is_rx_open(up);
 }
@@ -333,6 +340,7 @@ bool smc_upgrade_event_is_from_peer(enum smc_upgrade_event event)
  */
 int smc_upgrade_step(struct smc_upgrade *up, enum smc_upgrade_event event, u32 *actions)
 {
+	bool was_empty = smc_upgrade_tcp_is_empty(up);
 	struct upgrade_cell agree, tx, rx;
 
 	*actions = 0;
@@ -351,6 +359,8 @@ int smc_upgrade_step(struct smc_upgrade *up, enum smc_upgrade_event event, u32 *
 	up->rx = (enum smc_upgrade_rx)rx.next;
 	if (agree.actions & UPGRADE_REVERT)
 		upgrade_revert_rx(up, actions);
+	if (!was_empty && smc_upgrade_tcp_is_empty(up))
+		*actions |= SMC_UPGRADE_ACT_CONN_TAKE_C;
 	return 0;
 }
 
@@ -385,8 +395,9 @@ static const char * const event_names[SMC_UPGRADE_EVENTS] = {
 
 static const char * const upgrade_action_names[SMC_UPGRADE_ACTIONS] = {
 	"CLAIM", "CONN_UP", "CONN_SHUT", "CONN_CLOSE", "CONN_ABORT", "CONN_RST", "CONN_LOST",
-	"QUIET", "SEND_REQUEST", "SEND_WITHDRAWAL", "SEND_ACCEPT", "SEND_WITHDRAWN", "POST_GO",
-	"SEND_CDC", "TRY_GATE", "RESET_TCP", "REPORT_RESET", "RELEASE", "QUARANTINE", "FREE_SLOT",
+	"CONN_TAKE_C", "QUIET", "SEND_REQUEST", "SEND_WITHDRAWAL", "SEND_ACCEPT", "SEND_WITHDRAWN",
+	"POST_GO", "SEND_CDC", "TRY_GATE", "RESET_TCP", "REPORT_RESET", "RELEASE", "QUARANTINE",
+	"FREE_SLOT",
 	"REPORT_EOF", "WAKE_READERS", "WAKE_WRITERS", "ARM_REPEAT", "ARM_TIMER", "CANCEL_TIMER",
 };
 

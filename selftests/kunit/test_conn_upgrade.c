@@ -730,26 +730,86 @@ static void upgrade_closed_at_gate(struct kunit *test)
 	upgrade_env_end(&u);
 }
 
-/* The peer's C while bytes before our S may not have arrived is a reset, as on TCP. */
-static void upgrade_peer_closed(struct kunit *test)
+/* The peer closes while TCP has @tx bytes before our S under way, and @rx before its own S. */
+static void upgrade_begin_peer_closed(struct kunit *test, struct upgrade_env *u, u64 tx, u64 rx)
 {
 	struct smc_cdc_msg msg = {
-		.seq = 2, .ext = SMC_CDC_EXT_S, .s = ENV_S,
-		.state = SMC_CDC_S_DONE | SMC_CDC_S_CLOSED,
+		.seq = 2, .ext = SMC_CDC_EXT_S, .s = ENV_S, .state = SMC_CDC_S_CLOSED,
 	};
-	struct upgrade_env u;
-	int i;
 
-	for (i = 0; i < 2; i++) {
-		upgrade_begin_server(test, &u);
-		u.tcp.acked = ENV_S - 1;
-		smc_conn_upgrade_shut_gate(u.e.conn, ENV_S);
-		u.tcp.acked += i;
-		conn_env_receive_msg(&u.e, u.e.second, &msg);
-		KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn) == SMC_CONN_APPCLOSEWAIT1_C, i);
-		KUNIT_EXPECT_EQ(test, u.e.conn->err != 0, !i);
-		upgrade_env_end(&u);
-	}
+	upgrade_begin_server(test, u);
+	u->tcp.acked = ENV_S - tx;
+	u->tcp.rx.received = ENV_S - rx;
+	smc_conn_upgrade_shut_gate(u->e.conn, ENV_S);
+	env_complete_sends(u->e.second);
+	conn_env_receive_msg(&u->e, u->e.second, &msg);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u->e.conn), tx || rx ? SMC_CONN_APPCLOSEWAIT1_D :
+								    SMC_CONN_APPCLOSEWAIT1_C);
+	KUNIT_EXPECT_EQ(test, u->e.conn->err, 0);
+	/* the reader gets the end of file in either case */
+	KUNIT_EXPECT_TRUE(test, u->e.conn->rx.ended);
+}
+
+/* C of the peer counts as D until TCP has carried what it may have overtaken. */
+static void upgrade_peer_closed(struct kunit *test)
+{
+	struct upgrade_env u;
+
+	upgrade_begin_peer_closed(test, &u, 0, 0);
+	upgrade_env_end(&u);
+
+	/* TCP delays the acknowledgment */
+	upgrade_begin_peer_closed(test, &u, 1, 0);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_APPCLOSEWAIT1_D);
+	u.tcp.acked = ENV_S;
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_APPCLOSEWAIT1_C);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, 0);
+	upgrade_env_end(&u);
+
+	upgrade_begin_peer_closed(test, &u, 0, 1);
+	u.tcp.rx.received = ENV_S;
+	smc_conn_upgrade_look(u.e.conn);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_APPCLOSEWAIT1_C);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, 0);
+	upgrade_env_end(&u);
+
+	/* so the peer has closed without reading all: a reset, as on TCP */
+	upgrade_begin_peer_closed(test, &u, 1, 0);
+	msleep(19 * MSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, 0);
+	msleep(2 * MSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, EPIPE);
+	KUNIT_EXPECT_EQ(test, u.e.conn->tcp_end, SMC_TCP_END_RST);
+	upgrade_env_end(&u);
+}
+
+/* It does not outlast our direction: then C cannot be early, and the peer waits for its answer. */
+static void upgrade_peer_closed_first(struct kunit *test)
+{
+	struct upgrade_env u;
+
+	upgrade_begin_peer_closed(test, &u, 1, 0);
+	smc_conn_shutdown(u.e.conn, SEND_SHUTDOWN);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_APPCLOSEWAIT2_C);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, 0);
+	upgrade_env_end(&u);
+
+	upgrade_begin_peer_closed(test, &u, 1, 0);
+	smc_conn_detach(u.e.conn);
+	smc_conn_close(u.e.conn, false, HZ, NULL);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_CLOSED);
+	KUNIT_EXPECT_EQ(test, u.e.conn->tcp_end, SMC_TCP_END_FIN_SECOND);
+	upgrade_env_end(&u);
+
+	/* TCP fails: A, which the peer, having sent C, does not answer */
+	upgrade_begin_peer_closed(test, &u, 1, 0);
+	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_ERROR);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_CLOSED);
+	KUNIT_EXPECT_FALSE(test, u.e.conn->quarantine);
+	upgrade_env_end(&u);
 }
 
 /* ---- errors of TCP ---- */
@@ -1122,7 +1182,8 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_shut_on_tcp),
 	KUNIT_CASE(upgrade_closed_on_tcp),
 	KUNIT_CASE(upgrade_closed_at_gate),
-	KUNIT_CASE(upgrade_peer_closed),
+	KUNIT_CASE_SLOW(upgrade_peer_closed),
+	KUNIT_CASE(upgrade_peer_closed_first),
 	KUNIT_CASE(upgrade_tcp_error),
 	KUNIT_CASE(upgrade_none),
 	KUNIT_CASE(upgrade_freed_client),

@@ -113,6 +113,7 @@ static void client_course(void)
 	run(&up, EV(TCP_REACHED), ACT(WAKE_READERS));
 	/* TCP still has bytes of ours */
 	run(&up, EV(TCP_ERROR), ACT(CONN_ABORT));
+	run(&up, EV(TCP_ACKED), ACT(CONN_TAKE_C));
 	run(&up, EV(TCP_ACKED), 0);
 	run(&up, EV(TCP_ERROR), 0);
 	run(&up, EV(TCP_RST), ACT(CONN_RST));

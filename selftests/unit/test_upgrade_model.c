@@ -58,6 +58,7 @@ enum mutant {
 	S_WRAPS,		/* S is a difference of sequence numbers */
 	GO_ONCE,		/* GO is in the first message alone */
 	LATE_BINDS,		/* a late request is a new one */
+	C_AT_ONCE,		/* C overtakes what TCP carries */
 	MUTANTS
 };
 
@@ -65,7 +66,7 @@ static const char * const mutant_names[] = {
 	"sound", "FIN_IS_EOF", "S_ONCE", "SLEEPER", "WRITER_INSIDE", "NO_PROOF", "RING_EARLY",
 	"ANSWER_BINDS", "NO_DRAIN", "NO_RST", "STALE_ANSWER", "END_EARLY", "FREE_EARLY",
 	"NO_EPOLLOUT", "TCP_FORGOTTEN", "FIN_COUNTS", "SYN_COUNTS", "S_WRAPS", "GO_ONCE",
-	"LATE_BINDS",
+	"LATE_BINDS", "C_AT_ONCE",
 };
 
 /* What may happen in a scenario. */
@@ -108,6 +109,8 @@ struct end {
 	u8 produced, consumed;	/* RMBE */
 	u8 rmbe[RING];
 	u8 ended;		/* D or C received */
+	u8 peer_state;		/* CDC state received */
+	u8 c_waits, c_waited;	/* C counts as D; it has waited for too long */
 	u8 state_bits, due, pending; /* CDC state, message due; SHUT, CLOSE wait for the ring */
 	u8 acked_go;		/* client: the server has sent a message */
 	u8 link, fenced;
@@ -123,8 +126,9 @@ struct model {
 	u8 dead, drained[2];	/* group */
 	u8 gen;
 	u8 rec_gen, record, reason; /* the server's slot; 0: none, else generation + 1 */
-	u8 natural;		/* TCP has failed, or a program closed with bytes to read */
+	u8 natural;		/* an error has a cause: TCP, or what a program did */
 	u8 went;		/* GO was posted in this generation */
+	u8 timed_out;		/* TCP has ended without RST, as it does after a time-out */
 };
 
 /* What can happen. Programs may leave out all of theirs; the others happen in the end. */
@@ -132,14 +136,14 @@ enum step {
 	W_ENTER, W_COPY, W_LEAVE, W_RING, READ, SHUT, CLOSE, OPTION, REUSE,
 	ASK, RST, TIMEOUT, LOSE_LINK, KILL_GROUP,
 	FIRST_SURE,
-	REPEAT = FIRST_SURE, GO, ARRIVE, ACKED, RST_ARRIVES, LLC, PUSH, DELIVER, FENCE, DRAIN,
-	STEPS
+	REPEAT = FIRST_SURE, GO, ARRIVE, ACKED, RST_ARRIVES, LLC, PUSH, DELIVER, WAITED, FENCE,
+	DRAIN, STEPS
 };
 
 static const char * const step_names[] = {
 	"W_ENTER", "W_COPY", "W_LEAVE", "W_RING", "READ", "SHUT", "CLOSE", "OPTION", "REUSE", "ASK",
 	"RST", "TIMEOUT", "LOSE_LINK", "KILL_GROUP", "REPEAT", "GO", "ARRIVE", "ACKED",
-	"RST_ARRIVES", "LLC", "PUSH", "DELIVER", "FENCE", "DRAIN",
+	"RST_ARRIVES", "LLC", "PUSH", "DELIVER", "WAITED", "FENCE", "DRAIN",
 };
 
 static const struct config *cfg;
@@ -267,6 +271,7 @@ static bool is_writable(const struct end *e)
 /* ---- actions ---- */
 
 static void up_event(struct model *m, struct end *e, enum smc_upgrade_event event);
+static void take_peer_state(struct model *m, struct end *e);
 
 static void report(struct model *m, struct end *e)
 {
@@ -276,8 +281,8 @@ static void report(struct model *m, struct end *e)
 		return;
 	e->err++;
 	e->err_due = 1;
-	if (!m->went && !m->natural)
-		BREAK("a failure is visible before GO");
+	if (!m->natural && !(m->went && m->dead))
+		BREAK("an error without a cause");
 }
 
 static void send_rst(struct model *m, struct end *e)
@@ -327,6 +332,8 @@ static void conn_event(struct model *m, struct end *e, enum smc_conn_event event
 	}
 	if (act & SMC_CONN_ACT_RELEASE)
 		set_claim(e, m->gen, act & SMC_CONN_ACT_ELEMENT_FREE ? RELEASED : KEPT);
+	if (e->c_waits && !smc_conn_state_may_send(state))
+		take_peer_state(m, e);
 }
 
 static bool has_unread(const struct end *e)
@@ -339,10 +346,14 @@ static void raise_pending(struct model *m, struct end *e)
 {
 	if (!e->pending || e->sent != e->prepared)
 		return;
-	if (e->pending & 2)
-		conn_event(m, e, has_unread(e) ? SMC_CONN_EV_ABORT : SMC_CONN_EV_CLOSE, true);
-	else
+	if (e->pending & 2 && has_unread(e)) {
+		m->natural = 1;
+		conn_event(m, e, SMC_CONN_EV_ABORT, true);
+	} else if (e->pending & 2) {
+		conn_event(m, e, SMC_CONN_EV_CLOSE, true);
+	} else {
 		conn_event(m, e, SMC_CONN_EV_SHUT_WR, false);
+	}
 	e->pending = 0;
 }
 
@@ -395,6 +406,8 @@ static void up_actions(struct model *m, struct end *e, unsigned int gen, u32 act
 		conn_event(m, e, SMC_CONN_EV_CLCSOCK_RST, quiet);
 	if (act & SMC_UPGRADE_ACT_CONN_LOST)
 		conn_event(m, e, SMC_CONN_EV_GROUP_LOST, quiet);
+	if (act & SMC_UPGRADE_ACT_CONN_TAKE_C && e->c_waits)
+		take_peer_state(m, e);
 	if (act & SMC_UPGRADE_ACT_SEND_REQUEST)
 		send_llc(m, e, gen, REQ);
 	if (act & SMC_UPGRADE_ACT_SEND_WITHDRAWAL)
@@ -560,12 +573,32 @@ static void take_s(struct model *m, struct end *e, const struct smc_cdc_msg *msg
 	look_at_tcp(m, e);
 }
 
+/* Apply D, C and A of the peer: when they come, and when C waits no longer. */
+static void take_peer_state(struct model *m, struct end *e)
+{
+	struct smc_upgrade up = {
+		.tx = (enum smc_upgrade_tx)e->tx, .rx = (enum smc_upgrade_rx)e->rx,
+	};
+	bool may_send = smc_conn_state_may_send((enum smc_conn_state)e->conn);
+	bool closed = e->peer_state & SMC_CDC_S_CLOSED, unsent = e->sent < e->prepared;
+	enum smc_conn_event event;
+
+	e->c_waits = closed && may_send && !smc_upgrade_tcp_is_empty(&up) && !e->c_waited &&
+		     !is_mutant(C_AT_ONCE);
+	if (unsent || e->c_waited || e->peer_state & SMC_CDC_S_ABORT)
+		m->natural = 1;
+	event = smc_conn_fsm_event_of_cdc(e->peer_state & SMC_CDC_S_DONE || e->c_waits,
+					  closed && !e->c_waits, e->peer_state & SMC_CDC_S_ABORT,
+					  may_send && (unsent || !smc_upgrade_is_acked(&up)));
+	if (event != SMC_CONN_EV_NONE)
+		conn_event(m, e, event, false);
+}
+
 static void apply(struct model *m, struct end *e, const struct cdc *c)
 {
 	struct end *from = peer_of(m, e);
 	struct smc_cdc_msg msg;
-	enum smc_conn_event event;
-	bool unsent, fresh;
+	bool fresh;
 	u64 pos;
 
 	transcode(c, &msg);
@@ -610,14 +643,8 @@ static void apply(struct model *m, struct end *e, const struct cdc *c)
 			conn_event(m, e, SMC_CONN_EV_PEER_DATA, false);
 	}
 state:
-	unsent = smc_conn_state_may_send((enum smc_conn_state)e->conn) &&
-		 (e->sent < e->prepared || e->s == NO_S || e->acked < e->s);
-	event = smc_conn_fsm_event_of_cdc(msg.state & SMC_CDC_S_DONE, msg.state & SMC_CDC_S_CLOSED,
-					  msg.state & SMC_CDC_S_ABORT, unsent);
-	if (event == SMC_CONN_EV_PEER_CLOSED_EARLY || event == SMC_CONN_EV_PEER_ABORT)
-		m->natural = 1;
-	if (event != SMC_CONN_EV_NONE)
-		conn_event(m, e, event, false);
+	e->peer_state |= msg.state;
+	take_peer_state(m, e);
 }
 
 static void deliver(struct model *m, struct end *e, unsigned int link)
@@ -946,6 +973,7 @@ static bool take_step(struct model *m, unsigned int who, enum step what, unsigne
 		m->gen = 1;
 		m->natural = 0;
 		m->went = 0;
+		m->timed_out = 0;
 		for (i = 0; i < 2; i++) {
 			struct end *n = &m->end[i], was = *n;
 
@@ -977,6 +1005,7 @@ static bool take_step(struct model *m, unsigned int who, enum step what, unsigne
 		if (!cfg->timeout || e->tcp_dead || e->acked >= e->taken + e->fin_queued)
 			return false;
 		m->natural = 1;
+		m->timed_out = 1;
 		e->tcp_dead = 1;
 		if (agree != SMC_UPGRADE_SMC)
 			report(m, e);
@@ -1086,6 +1115,12 @@ static bool take_step(struct model *m, unsigned int who, enum step what, unsigne
 			return false;
 		deliver(m, e, arg);
 		return true;
+	case WAITED:
+		if (!e->c_waits)
+			return false;
+		e->c_waited = 1;
+		take_peer_state(m, e);
+		return true;
 	case FENCE:
 		if (!m->lost || e->fenced || m->drained[who])
 			return false;
@@ -1154,12 +1189,13 @@ static void check_rest(const struct model *m)
 			LAW(e->err || e->eof);
 		/* a program that writes or reads TCP learns that the other end is gone */
 		if (e->agree[m->gen] == SMC_UPGRADE_SMC && e->conn == SMC_CONN_CLOSED &&
-		    e->tcp_dead)
-			LAW(peer->tcp_dead || peer->closed);
+		    (e->tcp_dead || peer->agree[m->gen] != SMC_UPGRADE_SMC))
+			LAW(peer->tcp_dead || peer->closed || m->timed_out);
 		/* bytes before S come, or an error */
 		if (e->agree[m->gen] == SMC_UPGRADE_SMC && !conn_is_over(e) &&
 		    e->rx == SMC_UPGRADE_RX_TAIL)
-			LAW(!e->tcp_dead && !peer->tcp_dead);
+			LAW(!e->tcp_dead &&
+			    (!peer->tcp_dead || (peer->closed && m->timed_out)));
 		/* no request stays open */
 		LAW(e->agree[0] != SMC_UPGRADE_ASKED && e->agree[0] != SMC_UPGRADE_READY);
 		LAW(e->agree[0] != SMC_UPGRADE_WITHDRAWN && e->agree[1] != SMC_UPGRADE_WITHDRAWN);

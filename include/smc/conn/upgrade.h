@@ -88,9 +88,12 @@ struct smc_conn_upgrade_init {
  * @tx_s: S of our direction
  * @end_known: the application has closed on TCP: @end_s
  * @end_s: bytes that TCP had taken then
+ * @c_waits: C of the peer counts as D, because TCP has not carried all bytes before both S
+ * @c_waited: it has waited for too long
  * @rx_s: S of the peer's direction
  * @linger: jiffies that queued bytes have to be sent after close()
  * @deadline: jiffies until which the peer has to say what we wait for; 0: none
+ * @c_deadline: jiffies until which C waits, while @c_waits
  * @repeat_at: jiffies at which the request or withdrawal is repeated; 0: not at all
  */
 struct smc_conn_upgrade {
@@ -107,11 +110,14 @@ struct smc_conn_upgrade {
 	bool tx_known;
 	bool s_acked;
 	bool end_known;
+	bool c_waits;
+	bool c_waited;
 	u64 tx_s;
 	u64 end_s;
 	struct smc_upgrade_rx_s rx_s;
 	unsigned long linger;
 	unsigned long deadline;
+	unsigned long c_deadline;
 	unsigned long repeat_at;
 };
 

@@ -102,26 +102,27 @@ enum smc_upgrade_event {
 #define SMC_UPGRADE_ACT_CONN_ABORT	0x0000010 /* ABORT */
 #define SMC_UPGRADE_ACT_CONN_RST	0x0000020 /* CLCSOCK_RST */
 #define SMC_UPGRADE_ACT_CONN_LOST	0x0000040 /* GROUP_LOST */
-#define SMC_UPGRADE_ACT_QUIET		0x0000080 /* the error was reported before: not again */
-#define SMC_UPGRADE_ACT_SEND_REQUEST	0x0000100
-#define SMC_UPGRADE_ACT_SEND_WITHDRAWAL	0x0000200
-#define SMC_UPGRADE_ACT_SEND_ACCEPT	0x0000400 /* response: yes */
-#define SMC_UPGRADE_ACT_SEND_WITHDRAWN	0x0000800 /* response to a withdrawal */
-#define SMC_UPGRADE_ACT_POST_GO		0x0001000
-#define SMC_UPGRADE_ACT_SEND_CDC	0x0002000 /* a CDC message, also without data */
-#define SMC_UPGRADE_ACT_TRY_GATE	0x0004000 /* shut the gate now, if no call is inside TCP */
-#define SMC_UPGRADE_ACT_RESET_TCP	0x0008000 /* RST */
-#define SMC_UPGRADE_ACT_REPORT_RESET	0x0010000 /* ECONNRESET */
-#define SMC_UPGRADE_ACT_RELEASE		0x0020000 /* token and element are free */
-#define SMC_UPGRADE_ACT_QUARANTINE	0x0040000 /* the peer may write: the group keeps them */
-#define SMC_UPGRADE_ACT_FREE_SLOT	0x0080000 /* another request may use the slot of this one */
-#define SMC_UPGRADE_ACT_REPORT_EOF	0x0100000
-#define SMC_UPGRADE_ACT_WAKE_READERS	0x0200000
-#define SMC_UPGRADE_ACT_WAKE_WRITERS	0x0400000 /* and raise EPOLLOUT */
-#define SMC_UPGRADE_ACT_ARM_REPEAT	0x0800000
-#define SMC_UPGRADE_ACT_ARM_TIMER	0x1000000 /* for TIMEOUT */
-#define SMC_UPGRADE_ACT_CANCEL_TIMER	0x2000000
-#define SMC_UPGRADE_ACTIONS		26	/* number of action bits */
+#define SMC_UPGRADE_ACT_CONN_TAKE_C	0x0000080 /* C of the peer waits no longer */
+#define SMC_UPGRADE_ACT_QUIET		0x0000100 /* the error was reported before: not again */
+#define SMC_UPGRADE_ACT_SEND_REQUEST	0x0000200
+#define SMC_UPGRADE_ACT_SEND_WITHDRAWAL	0x0000400
+#define SMC_UPGRADE_ACT_SEND_ACCEPT	0x0000800 /* response: yes */
+#define SMC_UPGRADE_ACT_SEND_WITHDRAWN	0x0001000 /* response to a withdrawal */
+#define SMC_UPGRADE_ACT_POST_GO		0x0002000
+#define SMC_UPGRADE_ACT_SEND_CDC	0x0004000 /* a CDC message, also without data */
+#define SMC_UPGRADE_ACT_TRY_GATE	0x0008000 /* shut the gate now, if no call is inside TCP */
+#define SMC_UPGRADE_ACT_RESET_TCP	0x0010000 /* RST */
+#define SMC_UPGRADE_ACT_REPORT_RESET	0x0020000 /* ECONNRESET */
+#define SMC_UPGRADE_ACT_RELEASE		0x0040000 /* token and element are free */
+#define SMC_UPGRADE_ACT_QUARANTINE	0x0080000 /* the peer may write: the group keeps them */
+#define SMC_UPGRADE_ACT_FREE_SLOT	0x0100000 /* another request may use the slot of this one */
+#define SMC_UPGRADE_ACT_REPORT_EOF	0x0200000
+#define SMC_UPGRADE_ACT_WAKE_READERS	0x0400000
+#define SMC_UPGRADE_ACT_WAKE_WRITERS	0x0800000 /* and raise EPOLLOUT */
+#define SMC_UPGRADE_ACT_ARM_REPEAT	0x1000000
+#define SMC_UPGRADE_ACT_ARM_TIMER	0x2000000 /* for TIMEOUT */
+#define SMC_UPGRADE_ACT_CANCEL_TIMER	0x4000000
+#define SMC_UPGRADE_ACTIONS		27	/* number of action bits */
 
 /**
  * struct smc_upgrade - States of one end of a connection
@@ -137,12 +138,24 @@ struct smc_upgrade {
 
 int smc_upgrade_step(struct smc_upgrade *up, enum smc_upgrade_event event, u32 *actions);
 bool smc_upgrade_event_is_from_peer(enum smc_upgrade_event event);
+bool smc_upgrade_tcp_is_empty(const struct smc_upgrade *up);
 
 const char *smc_upgrade_agree_str(enum smc_upgrade_agree agree);
 const char *smc_upgrade_tx_str(enum smc_upgrade_tx tx);
 const char *smc_upgrade_rx_str(enum smc_upgrade_rx rx);
 const char *smc_upgrade_event_str(enum smc_upgrade_event event);
 const char *smc_upgrade_action_str(u32 bit);
+
+/**
+ * smc_upgrade_is_acked() - Check whether the peer's TCP has acknowledged all bytes before our S
+ * @up: states
+ *
+ * Return: true if so.
+ */
+static inline bool smc_upgrade_is_acked(const struct smc_upgrade *up)
+{
+	return up->tx == SMC_UPGRADE_TX_RING_ACKED || up->tx == SMC_UPGRADE_TX_END_ACKED;
+}
 
 /**
  * smc_upgrade_may_exclude() - Return whether an option that excludes SMC may still be set
