@@ -154,10 +154,11 @@ static void conn_rewind_tx(struct smc_conn *conn)
 
 /**
  * smc_conn_pick_first_link_locked() - Choose the first link of a client's direction
- * @conn: connection whose handshake is complete; nothing was sent
+ * @conn: connection whose handshake is complete; no message was sent
  *
  * The Accept names the link that the server has chosen for its own direction. A native server lets
- * the client begin over any other link; a foreign one would take that for a failover.
+ * the client begin over any other link; a foreign one would take that for a failover. So would any
+ * server after a validation: a recorded move stands.
  *
  * Context: Caller holds conn->lock.
  */
@@ -167,7 +168,7 @@ void smc_conn_pick_first_link_locked(struct smc_conn *conn)
 
 	lockdep_assert_held(&conn->lock);
 	if (conn->role != SMC_CLIENT || !smc_peer_can(&conn->lgr->peer, SMC_CAP_FIRST_LINK) ||
-	    conn->tx.seq)
+	    conn->tx.seq || conn->tx.move.prev)
 		return;
 	link = smc_lgr_pick_conn_link(conn->lgr, smc_conn_reachable_slots(conn), conn->link);
 	if (link && link != conn->link)

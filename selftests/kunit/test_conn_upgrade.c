@@ -17,6 +17,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_imm.h>
 #include <smc/proto/cdc_msg.h>
+#include "../../conn/failover.h"
 #include "../../conn/state.h"
 #include "../../conn/timers.h"
 
@@ -358,6 +359,48 @@ static void upgrade_go_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, u.bits & (SMC_CONN_BROKEN | SMC_CONN_TRY_GATE), 0);
 	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
 	upgrade_env_drop(&u);
+}
+
+/*
+ * The link that replaces a lost one has a slot for the validation, but none for GO: a better link
+ * that comes up must not be chosen, since the server would take the validated one for lost.
+ */
+static void upgrade_go_keeps_link(struct kunit *test)
+{
+	struct smc_wr_slot *taken[64], *slot;
+	struct smc_link *third;
+	struct upgrade_env u;
+	u32 n = 0;
+
+	upgrade_begin_asked(test, &u);
+	smc_link_hold_conns(u.e.second, true);
+	upgrade_env_accept(test, &u);
+	conn_env_add_key(&u.e, 0);
+	while (n < ARRAY_SIZE(taken) && (slot = smc_wr_slot_get(u.e.first->qp)))
+		taken[n++] = slot;
+	KUNIT_ASSERT_GT(test, n, 1);
+	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(taken));
+	smc_wr_slot_put(taken[--n]);
+	smc_lgr_del_link(u.e.second, SMC_LINK_ADMIN);
+	flush_delayed_work(&u.e.conn->work);
+	KUNIT_EXPECT_PTR_EQ(test, u.e.conn->link, u.e.first);
+	KUNIT_EXPECT_FALSE(test, u.e.conn->tx.move.validate);
+	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_READY);
+	third = env_add_link(test, u.e.lgr);
+	env_bring_up(test, third);
+	conn_env_add_key(&u.e, third->slot);
+	KUNIT_ASSERT_TRUE(test, smc_conn_reachable_slots(u.e.conn) & BIT(third->slot));
+	smc_link_get(u.e.first);
+	smc_link_add_conn(u.e.first);
+	while (n)
+		smc_wr_slot_put(taken[--n]);
+	upgrade_env_work(&u);
+	KUNIT_EXPECT_PTR_EQ(test, u.e.conn->link, u.e.first);
+	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_SMC);
+	KUNIT_EXPECT_EQ(test, upgrade_env_sent(u.e.first, NULL), SMC_CDC_EXT_GO);
+	smc_link_del_conn(u.e.first);
+	smc_link_put(third);
+	upgrade_env_end(&u);
 }
 
 /* The peer's RMBE cannot be written over any link that is left: the client withdraws. */
@@ -1168,6 +1211,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_go_lost),
 	KUNIT_CASE(upgrade_go_moved),
 	KUNIT_CASE(upgrade_go_waits),
+	KUNIT_CASE(upgrade_go_keeps_link),
 	KUNIT_CASE(upgrade_go_no_key),
 	KUNIT_CASE(upgrade_go_missing),
 	KUNIT_CASE(upgrade_server_early),
