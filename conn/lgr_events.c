@@ -318,8 +318,6 @@ static void conn_lose_link(struct smc_conn *conn, struct smc_link *link)
 	    smc_link_fenced(conn->link))
 		bits |= smc_conn_fail_over_locked(conn) | SMC_CONN_WRITABLE;
 	bits |= conn_replay_kept(conn);
-	if (conn->upgrade)
-		bits |= smc_conn_upgrade_lose_link_locked(conn);
 	smc_conn_finish_path_locked(conn);
 	smc_conn_prepare_notification(conn, bits, &note);
 	/* an end of the connection may have waited for the link */

@@ -19,8 +19,6 @@
  *   bigger ring      a bigger send ring is there      it is given back
  *   move             an orderly move                  the connection stays on its link
  *   silence          messages may be lost with a link the connection is aborted
- *   repetition       a request to upgrade, or its     SMC_UPGRADE_EV_REPEAT
- *                    withdrawal
  *   speech           an upgrade waits for GO, for     SMC_UPGRADE_EV_TIMEOUT
  *                    its answer, or for S behind FIN
  *   C                C of the peer waits for TCP      it counts; TCP is polled until then
@@ -74,11 +72,6 @@
  * one is gone, which takes up to 40 s.
  */
 #define SILENCE_TIME	(60 * HZ)
-/*
- * A request to upgrade, or its withdrawal, is repeated: it, or the response, was lost with a link.
- * The loss of a link that is noticed here repeats it at once.
- */
-#define ASK_AGAIN	(5 * HZ)
 /* For GO or a withdrawal after a yes, the answer to GO, S of a direction that has ended on TCP. */
 #define SPEECH_TIME	(60 * HZ)
 
@@ -370,27 +363,6 @@ static bool conn_deadline_has_passed(struct smc_conn *conn, unsigned long *deadl
 		return false;
 	*deadline = 0;
 	return true;
-}
-
-/**
- * smc_conn_timer_asked() - A request to upgrade, or a withdrawal, is sent
- * @conn: connection with an upgrade
- */
-void smc_conn_timer_asked(struct smc_conn *conn)
-{
-	conn->upgrade->repeat_at = (jiffies + ASK_AGAIN) ?: 1;
-	conn_queue_work_within(conn, ASK_AGAIN);
-}
-
-/**
- * smc_conn_timer_repeat_due() - Check whether that has to be repeated
- * @conn: connection with an upgrade
- *
- * Return: true, once, if so.
- */
-bool smc_conn_timer_repeat_due(struct smc_conn *conn)
-{
-	return conn_deadline_has_passed(conn, &conn->upgrade->repeat_at);
 }
 
 /**

@@ -38,8 +38,6 @@ bool smc_conn_timer_ring_expired(struct smc_conn *conn);
 void smc_conn_timer_move_begun(struct smc_conn *conn);
 bool smc_conn_timer_move_expired(struct smc_conn *conn);
 
-void smc_conn_timer_asked(struct smc_conn *conn);
-bool smc_conn_timer_repeat_due(struct smc_conn *conn);
 void smc_conn_timer_peer_must_speak(struct smc_conn *conn);
 void smc_conn_timer_peer_spoke(struct smc_conn *conn);
 bool smc_conn_timer_speech_expired(struct smc_conn *conn);

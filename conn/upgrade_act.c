@@ -87,8 +87,6 @@ static void upgrade_act_on_timers(struct smc_conn *conn, u32 actions)
 {
 	const struct smc_conn_upgrade *up = conn->upgrade;
 
-	if (actions & ACT(ARM_REPEAT))
-		smc_conn_timer_asked(conn);
 	if (actions & ACT(CANCEL_TIMER))
 		smc_conn_timer_peer_spoke(conn);
 	/* the peer has spoken, but not about S, although its direction has ended on TCP */
@@ -180,21 +178,6 @@ unsigned int smc_conn_upgrade_act_locked(struct smc_conn *conn)
 /* ---- the link group and the work of the connection ---------------------------- */
 
 /**
- * smc_conn_upgrade_lose_link_locked() - A link is fenced: a request may be lost with it
- * @conn: connection with an upgrade
- *
- * Context: Process; caller holds conn->lock.
- * Return: SMC_CONN_* bits for the owner.
- */
-unsigned int smc_conn_upgrade_lose_link_locked(struct smc_conn *conn)
-{
-	lockdep_assert_held(&conn->lock);
-	/* elsewhere it has no effect; a server repeats nothing by itself */
-	return conn->role == SMC_CLIENT ?
-	       upgrade_step(conn, SMC_UPGRADE_EV_REPEAT) : 0;
-}
-
-/**
  * smc_conn_upgrade_drain_locked() - The group has ended, and all that the peer has sent is handled
  * @conn: connection with an upgrade
  *
@@ -240,8 +223,6 @@ static unsigned int upgrade_make_progress(struct smc_conn *conn, u32 *llc)
 	bits = upgrade_post_go(conn);
 	if (up->c_waits)
 		bits |= upgrade_poll_tcp(conn);
-	if (smc_conn_timer_repeat_due(conn))
-		bits |= upgrade_step(conn, SMC_UPGRADE_EV_REPEAT);
 	if (smc_conn_timer_speech_expired(conn)) {
 		if (upgrade_peer_can_speak(conn))
 			bits |= upgrade_step(conn, SMC_UPGRADE_EV_TIMEOUT);
@@ -328,32 +309,23 @@ void smc_conn_upgrade_step(struct smc_conn *conn, enum smc_upgrade_event event)
  * @conn: connection with an upgrade
  * @end: RMBE and token of the server
  *
- * Posts GO if possible. A response that is late, or came before, has no effect.
+ * Posts GO if possible. A yes that comes after a withdrawal has no effect. One that does not fit,
+ * because the RMBE still belongs to another connection or the link of the response is lost, may
+ * fit when the connection asks anew.
  *
- * Context: Process, does not sleep; takes conn->lock, calls the owner without it.
- * Return: 0; an error of smc_conn_set_peer(): the request is withdrawn, or repeated if the RMBE is
- * in use, or the link is lost.
+ * Context: Process, does not sleep; takes conn->lock, calls the owner without it. Once for a
+ * request, as smc_upgrade_events.accepted comes.
+ * Return: 0; an error of smc_conn_set_peer(): the request is withdrawn.
  */
 int smc_conn_upgrade_take_accept(struct smc_conn *conn, const struct smc_conn_peer_end *end)
 {
-	struct smc_conn_upgrade *up = conn->upgrade;
-	bool fresh;
+	struct smc_upgrade states;
 	int rc;
 
-	spin_lock_bh(&conn->lock);
-	fresh = up->fsm.agree == SMC_UPGRADE_ASKED && !up->peer_taken;
-	up->peer_taken |= fresh;
-	spin_unlock_bh(&conn->lock);
-	if (!fresh)
+	smc_conn_upgrade_get_states(conn, &states);
+	if (states.agree != SMC_UPGRADE_ASKED)
 		return 0;
 	rc = smc_conn_set_peer(conn, end);
-	if (rc == -EADDRINUSE || rc == -ECONNABORTED) {
-		/* the answer to the next repetition may fit */
-		spin_lock_bh(&conn->lock);
-		up->peer_taken = false;
-		spin_unlock_bh(&conn->lock);
-		return rc;
-	}
 	smc_conn_upgrade_step(conn, rc ? SMC_UPGRADE_EV_WITHDRAW : SMC_UPGRADE_EV_PEER_ACCEPTED);
 	return rc;
 }

@@ -17,7 +17,6 @@ bool smc_conn_upgrade_is_read_locked(struct smc_conn *conn);
 
 /* upgrade_act.c */
 unsigned int smc_conn_upgrade_act_locked(struct smc_conn *conn);
-unsigned int smc_conn_upgrade_lose_link_locked(struct smc_conn *conn);
 unsigned int smc_conn_upgrade_drain_locked(struct smc_conn *conn);
 
 /* conn.c */

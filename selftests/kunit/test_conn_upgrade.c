@@ -35,7 +35,6 @@
  * @tcp: what the connection sees of TCP
  * @bits: all notifications of the owner
  * @llc: LLC actions so far
- * @requests: number of requests sent
  * @used: elements in use without the connection, per kind
  */
 struct upgrade_env {
@@ -43,7 +42,6 @@ struct upgrade_env {
 	struct smc_conn_tcp tcp;
 	unsigned int bits;
 	u32 llc;
-	u32 requests;
 	u32 used[SMC_REGION_KINDS];
 };
 
@@ -71,7 +69,6 @@ static void upgrade_env_get_tcp(struct smc_sock *owner, struct smc_conn_tcp *tcp
 
 static void upgrade_env_llc(struct smc_conn *conn, u32 actions)
 {
-	upgrade_current->requests += !!(actions & SMC_UPGRADE_ACT_SEND_REQUEST);
 	upgrade_current->llc |= actions;
 }
 
@@ -999,9 +996,6 @@ static void upgrade_freed_server(struct kunit *test)
 	/* the client may use its element in the next request, before this connection is gone */
 	KUNIT_EXPECT_TRUE(test, list_empty(&u.e.lgr->rmbe_claims.list));
 	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
-	upgrade_env_work(&u);
-	KUNIT_EXPECT_EQ(test, u.llc & SMC_UPGRADE_ACT_SEND_WITHDRAWN,
-			SMC_UPGRADE_ACT_SEND_WITHDRAWN);
 	KUNIT_EXPECT_EQ(test, u.bits & SMC_CONN_BROKEN, 0);
 	upgrade_expect_freed(test, &u, false, "withdrawn");
 
@@ -1149,33 +1143,8 @@ static void upgrade_group_ends_behind_go(struct kunit *test)
 
 /* ---- requests ---- */
 
-/* A request is repeated when its time is over, or when a link is lost; so is a withdrawal. */
-static void upgrade_repeats(struct kunit *test)
-{
-	struct upgrade_env u;
-
-	upgrade_begin_asked(test, &u);
-	upgrade_env_work(&u);
-	KUNIT_EXPECT_EQ(test, u.requests, 1);
-	msleep(6000);
-	KUNIT_EXPECT_EQ(test, u.requests, 2);
-	smc_lgr_del_link(u.e.second, SMC_LINK_ADMIN);
-	flush_delayed_work(&u.e.conn->work);
-	KUNIT_EXPECT_EQ(test, u.requests, 3);
-	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_WITHDRAW);
-	upgrade_env_work(&u);
-	u.llc = 0;
-	msleep(6000);
-	KUNIT_EXPECT_EQ(test, u.llc, SMC_UPGRADE_ACT_SEND_WITHDRAWAL);
-	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
-	u.llc = 0;
-	msleep(6000);
-	KUNIT_EXPECT_EQ(test, u.llc, SMC_UPGRADE_ACT_FREE_SLOT);
-	upgrade_env_drop(&u);
-}
-
-/* A yes whose RMBE is in use, or whose link is lost, may fit when it comes again. */
-static void upgrade_accept_again(struct kunit *test)
+/* A yes that does not fit, or cannot be true: nobody sends it again, so the client withdraws. */
+static void upgrade_accept_unusable(struct kunit *test)
 {
 	struct smc_conn_peer_end end = upgrade_env_end_of_peer;
 	struct smc_conn *other;
@@ -1185,20 +1154,18 @@ static void upgrade_accept_again(struct kunit *test)
 	other = conn_env_create_conn(test, &u.e);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(other, &end), 0);
 	KUNIT_EXPECT_EQ(test, smc_conn_upgrade_take_accept(u.e.conn, &end), -EADDRINUSE);
-	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_ASKED);
+	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_WITHDRAWN);
+	/* late */
 	end.token++;
 	end.index++;
 	KUNIT_EXPECT_EQ(test, smc_conn_upgrade_take_accept(u.e.conn, &end), 0);
-	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_SMC);
-	/* once more, and late: no effect */
-	end.index = 0;
-	KUNIT_EXPECT_EQ(test, smc_conn_upgrade_take_accept(u.e.conn, &end), 0);
-	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_SMC);
+	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_WITHDRAWN);
+	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
 	smc_conn_discard(other, false);
-	upgrade_env_end(&u);
+	upgrade_env_drop(&u);
 
-	/* one that cannot be true */
 	upgrade_begin_asked(test, &u);
+	end.index = 0;
 	KUNIT_EXPECT_EQ(test, smc_conn_upgrade_take_accept(u.e.conn, &end), -EPROTO);
 	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_WITHDRAWN);
 	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
@@ -1237,8 +1204,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE_SLOW(upgrade_group_ended),
 	KUNIT_CASE_SLOW(upgrade_group_ends_later),
 	KUNIT_CASE_SLOW(upgrade_group_ends_behind_go),
-	KUNIT_CASE_SLOW(upgrade_repeats),
-	KUNIT_CASE(upgrade_accept_again),
+	KUNIT_CASE(upgrade_accept_unusable),
 	{}
 };
 

@@ -102,8 +102,7 @@ static void client_course(void)
 {
 	struct smc_upgrade up = { 0 };
 
-	run(&up, EV(ASK), ACT(CLAIM) | ACT(SEND_REQUEST) | ACT(ARM_REPEAT));
-	run(&up, EV(REPEAT), ACT(SEND_REQUEST) | ACT(ARM_REPEAT));
+	run(&up, EV(ASK), ACT(CLAIM) | ACT(SEND_REQUEST));
 	run(&up, EV(PEER_ACCEPTED), ACT(POST_GO));
 	run(&up, EV(GO_POSTED), ACT(CONN_UP) | ACT(ARM_TIMER) | ACT(TRY_GATE));
 	run(&up, EV(PEER_ACCEPTED), 0);

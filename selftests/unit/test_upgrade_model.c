@@ -414,8 +414,6 @@ static void up_actions(struct model *m, struct end *e, unsigned int gen, u32 act
 		send_llc(m, e, gen, WD);
 	if (act & SMC_UPGRADE_ACT_SEND_ACCEPT)
 		send_llc(m, e, gen, YES);
-	if (act & SMC_UPGRADE_ACT_SEND_WITHDRAWN)
-		send_llc(m, e, gen, CONF);
 	if (act & SMC_UPGRADE_ACT_SEND_CDC)
 		e->due = 1;
 	if (act & SMC_UPGRADE_ACT_RESET_TCP)
@@ -770,13 +768,14 @@ static void server_llc(struct model *m, unsigned int gen, enum llc what)
 		judge(m, gen, &slots);
 		break;
 	case SMC_UPGRADE_REPEAT_YES:
-		up_event_of(m, e, gen, SMC_UPGRADE_EV_PEER_REQUEST);
+		send_llc(m, e, gen, YES);
 		break;
 	case SMC_UPGRADE_REPEAT_NO:
 		send_llc(m, e, gen, NO);
 		break;
 	case SMC_UPGRADE_UNBIND:
 		up_event_of(m, e, gen, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+		send_llc(m, e, gen, CONF);
 		break;
 	case SMC_UPGRADE_REPLY_WITHDRAWN:
 		send_llc(m, e, gen, CONF);
@@ -1035,7 +1034,7 @@ static bool take_step(struct model *m, unsigned int who, enum step what, unsigne
 		for (i = YES; i < LLCS; i++)
 			if (m->llc[gen][i] & 2 || (m->llc[gen][i] && !m->lost))
 				return false;
-		up_event_of(m, e, gen, SMC_UPGRADE_EV_REPEAT);
+		send_llc(m, e, gen, state == SMC_UPGRADE_ASKED ? REQ : WD);
 		return true;
 	}
 	case GO:

@@ -9,7 +9,7 @@
  *   both    smc_conn_create_upgrade(), smc_conn_attach()
  *   client  smc_conn_upgrade_begin(); smc_conn_upgrade_take_accept() for a yes,
  *           PEER_REFUSED or PEER_WITHDRAWN for the other responses; WITHDRAW
- *   server  smc_conn_set_peer(), smc_conn_upgrade_begin(); PEER_REQUEST, PEER_WITHDRAWAL
+ *   server  smc_conn_set_peer(), smc_conn_upgrade_begin(); PEER_WITHDRAWAL
  *   both    smc_conn_upgrade_look() whenever TCP has got further; TCP_RST, TCP_ERROR
  *           SMC_CONN_TRY_GATE: smc_conn_upgrade_shut_gate(), when no call is inside TCP
  *           SHUT for shutdown() of writing on TCP; smc_conn_upgrade_close_tcp() for close()
@@ -42,8 +42,7 @@ struct smc_conn_tcp {
 
 /* Actions of smc_conn_upgrade_ops.llc. On a server FREE_SLOT means smc_upgrade_slots_finish(). */
 #define SMC_CONN_UPGRADE_LLC	(SMC_UPGRADE_ACT_SEND_REQUEST | SMC_UPGRADE_ACT_SEND_WITHDRAWAL | \
-				 SMC_UPGRADE_ACT_SEND_ACCEPT | SMC_UPGRADE_ACT_SEND_WITHDRAWN | \
-				 SMC_UPGRADE_ACT_FREE_SLOT)
+				 SMC_UPGRADE_ACT_SEND_ACCEPT | SMC_UPGRADE_ACT_FREE_SLOT)
 
 /**
  * struct smc_conn_upgrade_ops - what an upgrade needs from the socket and from LLC
@@ -79,7 +78,6 @@ struct smc_conn_upgrade_init {
  * @fsm: states; changed in conn/upgrade.c only
  * @actions: what the CDC message that is being applied leads to
  * @llc_due: actions for @init.ops->llc, which the work of the connection carries out
- * @peer_taken: client: a yes was taken over
  * @answered: client: the server has sent a message, so GO need not be repeated
  * @fin: FIN was noticed
  * @quiet: the error that ends the connection was reported before
@@ -94,7 +92,6 @@ struct smc_conn_upgrade_init {
  * @linger: jiffies that queued bytes have to be sent after close()
  * @deadline: jiffies until which the peer has to say what we wait for; 0: none
  * @c_deadline: jiffies until which C waits, while @c_waits
- * @repeat_at: jiffies at which the request or withdrawal is repeated; 0: not at all
  */
 struct smc_conn_upgrade {
 	struct smc_conn_upgrade_init init;
@@ -103,7 +100,6 @@ struct smc_conn_upgrade {
 	struct smc_upgrade fsm;
 	u32 actions;
 	u32 llc_due;
-	bool peer_taken;
 	bool answered;
 	bool fin;
 	bool quiet;
@@ -118,7 +114,6 @@ struct smc_conn_upgrade {
 	unsigned long linger;
 	unsigned long deadline;
 	unsigned long c_deadline;
-	unsigned long repeat_at;
 };
 
 struct smc_conn *smc_conn_create_upgrade(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,

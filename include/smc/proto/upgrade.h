@@ -9,7 +9,8 @@
  *
  * Here are the states of one end (struct smc_upgrade, three small tables), the arithmetic of S, the
  * gate that closes TCP for writers, the proof that a request is for this connection, and the
- * server's record of requests. No locks: the caller serialises all calls for one connection.
+ * server's record of requests. The states have each message sent once: what is lost is repeated by
+ * those who send it. No locks: the caller serialises all calls for one connection.
  */
 #ifndef SMC_PROTO_UPGRADE_H
 #define SMC_PROTO_UPGRADE_H
@@ -63,7 +64,6 @@ enum smc_upgrade_rx {
 enum smc_upgrade_event {
 	/* agreement, client */
 	SMC_UPGRADE_EV_ASK,	/* the upgrade pays; memory is ready */
-	SMC_UPGRADE_EV_REPEAT,	/* no answer for a while */
 	SMC_UPGRADE_EV_WITHDRAW, /* excluded, closed, or no longer eligible */
 	SMC_UPGRADE_EV_GO_POSTED,
 	SMC_UPGRADE_EV_PEER_ACCEPTED, /* response: yes */
@@ -72,7 +72,6 @@ enum smc_upgrade_event {
 	SMC_UPGRADE_EV_PEER_ACK, /* first CDC message of the server */
 	/* agreement, server */
 	SMC_UPGRADE_EV_ACCEPT,	/* a request was checked, memory is ready */
-	SMC_UPGRADE_EV_PEER_REQUEST, /* the same request again */
 	SMC_UPGRADE_EV_PEER_WITHDRAWAL,
 	SMC_UPGRADE_EV_PEER_GO,	/* CDC message with GO */
 	/* both */
@@ -107,22 +106,20 @@ enum smc_upgrade_event {
 #define SMC_UPGRADE_ACT_SEND_REQUEST	0x0000200
 #define SMC_UPGRADE_ACT_SEND_WITHDRAWAL	0x0000400
 #define SMC_UPGRADE_ACT_SEND_ACCEPT	0x0000800 /* response: yes */
-#define SMC_UPGRADE_ACT_SEND_WITHDRAWN	0x0001000 /* response to a withdrawal */
-#define SMC_UPGRADE_ACT_POST_GO		0x0002000
-#define SMC_UPGRADE_ACT_SEND_CDC	0x0004000 /* a CDC message, also without data */
-#define SMC_UPGRADE_ACT_TRY_GATE	0x0008000 /* shut the gate now, if no call is inside TCP */
-#define SMC_UPGRADE_ACT_RESET_TCP	0x0010000 /* RST */
-#define SMC_UPGRADE_ACT_REPORT_RESET	0x0020000 /* ECONNRESET */
-#define SMC_UPGRADE_ACT_RELEASE		0x0040000 /* token and element are free */
-#define SMC_UPGRADE_ACT_QUARANTINE	0x0080000 /* the peer may write: the group keeps them */
-#define SMC_UPGRADE_ACT_FREE_SLOT	0x0100000 /* another request may use the slot of this one */
-#define SMC_UPGRADE_ACT_REPORT_EOF	0x0200000
-#define SMC_UPGRADE_ACT_WAKE_READERS	0x0400000
-#define SMC_UPGRADE_ACT_WAKE_WRITERS	0x0800000 /* and raise EPOLLOUT */
-#define SMC_UPGRADE_ACT_ARM_REPEAT	0x1000000
-#define SMC_UPGRADE_ACT_ARM_TIMER	0x2000000 /* for TIMEOUT */
-#define SMC_UPGRADE_ACT_CANCEL_TIMER	0x4000000
-#define SMC_UPGRADE_ACTIONS		27	/* number of action bits */
+#define SMC_UPGRADE_ACT_POST_GO		0x0001000
+#define SMC_UPGRADE_ACT_SEND_CDC	0x0002000 /* a CDC message, also without data */
+#define SMC_UPGRADE_ACT_TRY_GATE	0x0004000 /* shut the gate now, if no call is inside TCP */
+#define SMC_UPGRADE_ACT_RESET_TCP	0x0008000 /* RST */
+#define SMC_UPGRADE_ACT_REPORT_RESET	0x0010000 /* ECONNRESET */
+#define SMC_UPGRADE_ACT_RELEASE		0x0020000 /* token and element are free */
+#define SMC_UPGRADE_ACT_QUARANTINE	0x0040000 /* the peer may write: the group keeps them */
+#define SMC_UPGRADE_ACT_FREE_SLOT	0x0080000 /* another request may use the slot of this one */
+#define SMC_UPGRADE_ACT_REPORT_EOF	0x0100000
+#define SMC_UPGRADE_ACT_WAKE_READERS	0x0200000
+#define SMC_UPGRADE_ACT_WAKE_WRITERS	0x0400000 /* and raise EPOLLOUT */
+#define SMC_UPGRADE_ACT_ARM_TIMER	0x0800000 /* for TIMEOUT */
+#define SMC_UPGRADE_ACT_CANCEL_TIMER	0x1000000
+#define SMC_UPGRADE_ACTIONS		25	/* number of action bits */
 
 /**
  * struct smc_upgrade - States of one end of a connection
@@ -337,9 +334,9 @@ struct smc_upgrade_slots {
 enum smc_upgrade_verdict {
 	SMC_UPGRADE_DROP,	/* late, or the slot is in use: no answer */
 	SMC_UPGRADE_JUDGE,	/* a new request; smc_upgrade_slots_note() records the answer */
-	SMC_UPGRADE_REPEAT_YES,	/* PEER_REQUEST for its connection */
+	SMC_UPGRADE_REPEAT_YES,	/* say yes again */
 	SMC_UPGRADE_REPEAT_NO,	/* refuse for the recorded reason */
-	SMC_UPGRADE_UNBIND,	/* PEER_WITHDRAWAL for its connection */
+	SMC_UPGRADE_UNBIND,	/* PEER_WITHDRAWAL for its connection; confirm it */
 	SMC_UPGRADE_REPLY_WITHDRAWN, /* a withdrawal, and nothing is bound */
 };
 
