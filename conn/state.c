@@ -191,12 +191,15 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 
 /*
  * Return whether the connection may be removed: its last message is acknowledged, or its time is
- * over. A lost message has to be repeated, because the peer waits for it.
+ * over. A lost message has to be repeated, because the peer waits for it. What LLC has to do for an
+ * upgrade comes first: only the work of the connection passes it on, and it may not run later.
  */
 static bool conn_may_leave(struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
 
+	if (conn->upgrade && conn->upgrade->llc_due)
+		return false;
 	return tx->stopped || (!tx->state_due && !tx->state_unacked) ||
 	       smc_conn_timer_last_msg_expired(conn);
 }

@@ -1036,6 +1036,33 @@ static void upgrade_freed_after_go(struct kunit *test)
 	}
 }
 
+/* The last message is acknowledged before the work has run that frees the slot of the request. */
+static void upgrade_leaves_late(struct kunit *test)
+{
+	struct smc_cdc_msg msg = {
+		.seq = 2, .ext = SMC_CDC_EXT_S, .s = ENV_S, .state = SMC_CDC_S_CLOSED,
+	};
+	struct upgrade_env u;
+
+	upgrade_begin_answered(test, &u);
+	local_bh_disable();	/* no work runs on this CPU */
+	upgrade_env_receive(&u, 1, SMC_CDC_EXT_GO);
+	smc_conn_upgrade_shut_gate(u.e.conn, ENV_S);
+	conn_env_receive_msg(&u.e, u.e.second, &msg);
+	smc_conn_detach(u.e.conn);
+	smc_conn_close(u.e.conn, false, HZ, NULL);
+	env_complete_sends(u.e.second);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_CLOSED);
+	KUNIT_EXPECT_FALSE(test, u.e.conn->tx.state_unacked);
+	/* the work may have run here, but not without LLC */
+	KUNIT_EXPECT_TRUE(test, !READ_ONCE(u.e.conn->unregistered) ||
+			  u.llc & SMC_UPGRADE_ACT_FREE_SLOT);
+	KUNIT_EXPECT_TRUE(test, upgrade_wait_leave(&u));
+	KUNIT_EXPECT_EQ(test, u.llc & SMC_UPGRADE_ACT_FREE_SLOT, SMC_UPGRADE_ACT_FREE_SLOT);
+	upgrade_env_drop(&u);
+}
+
 /* ---- end of the group ---- */
 
 static void upgrade_end_group(struct upgrade_env *u)
@@ -1200,6 +1227,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_freed_client),
 	KUNIT_CASE(upgrade_freed_server),
 	KUNIT_CASE(upgrade_freed_after_go),
+	KUNIT_CASE(upgrade_leaves_late),
 	KUNIT_CASE_SLOW(upgrade_group_ends),
 	KUNIT_CASE_SLOW(upgrade_group_ended),
 	KUNIT_CASE_SLOW(upgrade_group_ends_later),
