@@ -27,6 +27,27 @@
 static unsigned int upgrade_step(struct smc_conn *conn, enum smc_upgrade_event event);
 static unsigned int upgrade_act(struct smc_conn *conn, u32 actions);
 
+/* Do what TCP leads to, which may have got further. */
+static unsigned int upgrade_look(struct smc_conn *conn)
+{
+	u32 actions = 0;
+
+	if (smc_conn_upgrade_look_at_tcp_locked(conn, &actions))
+		smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
+	return upgrade_act(conn, actions);
+}
+
+/*
+ * Apply an event after what TCP has done before it: FIN that a reader has seen has to be known to
+ * an agreement, and bytes that TCP has delivered to an error.
+ */
+static unsigned int upgrade_look_and_step(struct smc_conn *conn, enum smc_upgrade_event event)
+{
+	unsigned int bits = upgrade_look(conn);
+
+	return bits | upgrade_step(conn, event);
+}
+
 /*
  * Post GO, if the agreement waits for that. The link may have been lost meanwhile: a connection in
  * INIT does not move.
@@ -45,7 +66,7 @@ static unsigned int upgrade_post_go(struct smc_conn *conn)
 		return upgrade_step(conn, SMC_UPGRADE_EV_WITHDRAW);
 	if (rc || !smc_tx_send_first_locked(conn))
 		return 0;
-	return upgrade_step(conn, SMC_UPGRADE_EV_GO_POSTED);
+	return upgrade_look_and_step(conn, SMC_UPGRADE_EV_GO_POSTED);
 }
 
 /* What the connection itself has to do. */
@@ -145,16 +166,6 @@ static unsigned int upgrade_step(struct smc_conn *conn, enum smc_upgrade_event e
 
 	lockdep_assert_held(&conn->lock);
 	if (smc_conn_upgrade_feed_locked(conn, event, &actions) == -EPROTO)
-		smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
-	return upgrade_act(conn, actions);
-}
-
-/* Do what TCP leads to, which has got further. */
-static unsigned int upgrade_look(struct smc_conn *conn)
-{
-	u32 actions = 0;
-
-	if (smc_conn_upgrade_look_at_tcp_locked(conn, &actions))
 		smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
 	return upgrade_act(conn, actions);
 }
@@ -268,22 +279,26 @@ struct smc_conn *smc_conn_create_upgrade(struct smc_lgr *lgr, struct smc_link *l
  *
  * From now on the connection belongs to the request.
  *
- * Context: Takes conn->lock.
+ * Context: Takes conn->lock, calls the owner without it.
  * Return: 0; -ECONNABORTED: the group has ended, and the caller drops the connection.
  */
 int smc_conn_upgrade_begin(struct smc_conn *conn)
 {
 	enum smc_upgrade_event event = conn->role == SMC_CLIENT ? SMC_UPGRADE_EV_ASK :
 								  SMC_UPGRADE_EV_ACCEPT;
+	struct smc_conn_notification note;
+	unsigned int bits = 0;
 	int rc = -ECONNABORTED;
 
 	spin_lock_bh(&conn->lock);
 	/* else nobody would report the end of the group */
 	if (!conn->tx.stopped) {
-		upgrade_step(conn, event);
+		bits = upgrade_look_and_step(conn, event);
 		rc = 0;
 	}
+	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
 	return rc;
 }
 
@@ -299,7 +314,7 @@ void smc_conn_upgrade_step(struct smc_conn *conn, enum smc_upgrade_event event)
 	struct smc_conn_notification note;
 
 	spin_lock_bh(&conn->lock);
-	smc_conn_prepare_notification(conn, upgrade_step(conn, event), &note);
+	smc_conn_prepare_notification(conn, upgrade_look_and_step(conn, event), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 }

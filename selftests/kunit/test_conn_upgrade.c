@@ -642,15 +642,23 @@ static void upgrade_s_after_end(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		upgrade_env_create(test, &u, SMC_SERVER);
 		upgrade_env_set_peer(test, &u);
+		/* nobody has looked at TCP since FIN */
 		u.tcp.rx.fin = true;
-		smc_conn_upgrade_look(u.e.conn);
-		KUNIT_EXPECT_EQ(test, u.bits, SMC_CONN_READABLE);
 		KUNIT_ASSERT_EQ(test, smc_conn_upgrade_begin(u.e.conn), 0);
+		KUNIT_EXPECT_EQ(test, u.bits, SMC_CONN_READABLE);
 		msg.state = i ? SMC_CDC_S_DONE : 0;
 		conn_env_receive_msg(&u.e, u.e.second, &msg);
 		KUNIT_EXPECT_EQ(test, u.e.conn->err, i ? 0 : ECONNABORTED);
 		upgrade_env_end(&u);
 	}
+
+	/* or before the client posted GO */
+	upgrade_begin_asked(test, &u);
+	u.tcp.rx.fin = true;
+	upgrade_env_accept(test, &u);
+	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_SMC);
+	KUNIT_EXPECT_EQ(test, u.e.conn->upgrade->fsm.rx, SMC_UPGRADE_RX_OPEN_END);
+	upgrade_env_end(&u);
 }
 
 /* FIN alone decides nothing, and the peer's other messages do not stop the clock. */
@@ -862,9 +870,11 @@ static void upgrade_tcp_error(struct kunit *test)
 
 	for (i = 0; i < 2; i++) {
 		upgrade_begin_server(test, &u);
-		u.tcp.acked = i ? ENV_S : 0;
+		u.tcp.acked = 0;
 		smc_conn_upgrade_shut_gate(u.e.conn, ENV_S);
 		upgrade_env_receive(&u, 2, SMC_CDC_EXT_GO | SMC_CDC_EXT_S);
+		/* TCP reports no acknowledgment */
+		u.tcp.acked = i ? ENV_S : 0;
 		smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_ERROR);
 		KUNIT_EXPECT_EQ(test, u.e.conn->err, i ? 0 : ECONNABORTED);
 		if (i)
