@@ -41,12 +41,20 @@ static void conn_purge_tx(struct smc_conn *conn)
 	conn->close_pending = false;
 }
 
+/* Return whether a connection that ends badly loses bytes that TCP has not carried yet. */
+static bool conn_loses_tail(const struct smc_conn *conn)
+{
+	return conn->upgrade && conn->upgrade->fsm.rx != SMC_UPGRADE_RX_RING;
+}
+
 /*
  * Return whether the peer's FIN (here D or C) came before a reset in state @from, and our side has
  * not sent D. D may come in the same message as A if no send slot was free before.
  */
 static bool conn_peer_ended_first(const struct smc_conn *conn, enum smc_conn_state from)
 {
+	if (conn_loses_tail(conn))
+		return false;
 	return from == SMC_CONN_APPCLOSEWAIT1_D || from == SMC_CONN_APPCLOSEWAIT1_C ||
 	       (from == SMC_CONN_ACTIVE &&
 		conn->rx.peer_state & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED));
@@ -64,6 +72,10 @@ static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32
 	if (ended || actions & SMC_CONN_ACT_REPORT_EOF)
 		/* pairs with recvmsg_read_state(): a reader of the end sees the bytes before it */
 		smp_store_release(&conn->rx.ended, true);
+	/* D or C may have come, but the reader will not get that far */
+	if (actions & (SMC_CONN_ACT_REPORT_RESET | SMC_CONN_ACT_REPORT_ABORTED) &&
+	    conn_loses_tail(conn))
+		WRITE_ONCE(conn->rx.ended, false);
 	if (conn->upgrade && conn->upgrade->quiet)
 		return;
 	if (reset)

@@ -702,6 +702,37 @@ static void upgrade_abort_at_once(struct kunit *test)
 	upgrade_env_end(&u);
 }
 
+/* D comes with A, or before it: the end of file, if TCP has received all bytes before S. */
+static void upgrade_abort_with_end(struct kunit *test)
+{
+	struct smc_cdc_msg end = { .seq = 3, .state = SMC_CDC_S_DONE };
+	struct smc_cdc_msg abort = { .seq = 4, .state = SMC_CDC_S_DONE | SMC_CDC_S_ABORT };
+	struct upgrade_env u;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		upgrade_begin_server(test, &u);
+		u.tcp.rx.received = i & 1 ? ENV_S : ENV_S - 1;
+		upgrade_env_receive(&u, 2, SMC_CDC_EXT_S);
+		if (i & 2)
+			conn_env_receive_msg(&u.e, u.e.second, &end);
+		conn_env_receive_msg(&u.e, u.e.second, &abort);
+		KUNIT_EXPECT_EQ(test, u.e.conn->err, i & 1 ? EPIPE : ECONNRESET);
+		KUNIT_EXPECT_EQ(test, u.e.conn->rx.ended, !!(i & 1));
+		upgrade_env_end(&u);
+	}
+
+	/* the same if TCP has failed */
+	upgrade_begin_server(test, &u);
+	u.tcp.rx.received = ENV_S - 1;
+	upgrade_env_receive(&u, 2, SMC_CDC_EXT_S);
+	conn_env_receive_msg(&u.e, u.e.second, &end);
+	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_ERROR);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, ECONNABORTED);
+	KUNIT_EXPECT_FALSE(test, u.e.conn->rx.ended);
+	upgrade_env_end(&u);
+}
+
 /* ---- ends of a direction ---- */
 
 /* Shut down on TCP: S and D are in the same message, the first one with S. */
@@ -1227,6 +1258,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_s_after_end),
 	KUNIT_CASE(upgrade_s_missing),
 	KUNIT_CASE(upgrade_abort_at_once),
+	KUNIT_CASE(upgrade_abort_with_end),
 	KUNIT_CASE(upgrade_shut_on_tcp),
 	KUNIT_CASE(upgrade_closed_on_tcp),
 	KUNIT_CASE(upgrade_closed_at_gate),

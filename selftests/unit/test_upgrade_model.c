@@ -59,6 +59,7 @@ enum mutant {
 	GO_ONCE,		/* GO is in the first message alone */
 	LATE_BINDS,		/* a late request is a new one */
 	C_AT_ONCE,		/* C overtakes what TCP carries */
+	A_WITH_D,		/* D in a message with A is an end of file at once */
 	MUTANTS
 };
 
@@ -66,7 +67,7 @@ static const char * const mutant_names[] = {
 	"sound", "FIN_IS_EOF", "S_ONCE", "SLEEPER", "WRITER_INSIDE", "NO_PROOF", "RING_EARLY",
 	"ANSWER_BINDS", "NO_DRAIN", "NO_RST", "STALE_ANSWER", "END_EARLY", "FREE_EARLY",
 	"NO_EPOLLOUT", "TCP_FORGOTTEN", "FIN_COUNTS", "SYN_COUNTS", "S_WRAPS", "GO_ONCE",
-	"LATE_BINDS", "C_AT_ONCE",
+	"LATE_BINDS", "C_AT_ONCE", "A_WITH_D",
 };
 
 /* What may happen in a scenario. */
@@ -108,7 +109,7 @@ struct end {
 	u8 final_sent;		/* a message with C or A over the present link: the last one */
 	u8 produced, consumed;	/* RMBE */
 	u8 rmbe[RING];
-	u8 ended;		/* D or C received */
+	u8 ended;		/* D or C received, and no error before the reader got that far */
 	u8 peer_state;		/* CDC state received */
 	u8 c_waits, c_waited;	/* C counts as D; it has waited for too long */
 	u8 state_bits, due, pending; /* CDC state, message due; SHUT, CLOSE wait for the ring */
@@ -253,6 +254,9 @@ static bool at_end(const struct end *e)
 		return true;
 	if (is_mutant(END_EARLY) && e->ended && !readable(e))
 		return true;
+	if (is_mutant(A_WITH_D) && e->peer_state == (SMC_CDC_S_DONE | SMC_CDC_S_ABORT) &&
+	    !readable(e))
+		return true;
 	return smc_upgrade_rx_at_end(state, &s, &tcp, ring_readable(e), e->ended);
 }
 
@@ -323,8 +327,11 @@ static void conn_event(struct model *m, struct end *e, enum smc_conn_event event
 		send_rst(m, e);
 	if (act & SMC_CONN_ACT_CLOSE_CLCSOCK && !e->tcp_dead)
 		e->fin_queued = 1;
-	if (act & (SMC_CONN_ACT_REPORT_RESET | SMC_CONN_ACT_REPORT_ABORTED) && !quiet)
-		report(m, e);
+	if (act & (SMC_CONN_ACT_REPORT_RESET | SMC_CONN_ACT_REPORT_ABORTED)) {
+		e->ended &= e->rx == SMC_UPGRADE_RX_RING;
+		if (!quiet)
+			report(m, e);
+	}
 	if (act & (SMC_CONN_ACT_REPORT_EOF | SMC_CONN_ACT_REPORT_PEER_CLOSED)) {
 		e->ended = 1;
 		e->asleep = 0;
