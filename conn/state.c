@@ -128,7 +128,8 @@ static void conn_do_actions(struct smc_conn *conn, u32 actions)
 
 /*
  * The socket is TCP, so an event does not reach the state of the connection. The end of the group
- * is judged in conn_drain(): GO may be under way.
+ * is judged in conn_drain(): GO may be under way. An abort that is not because of the peer comes by
+ * conn_abort_here().
  */
 static unsigned int conn_divert_event(struct smc_conn *conn, enum smc_conn_event event)
 {
@@ -583,6 +584,14 @@ void smc_conn_shutdown(struct smc_conn *conn, u8 directions)
 	smc_conn_send_notification(&note);
 }
 
+/* Abort for a reason at this end, which beside TCP has ended TCP, too. */
+static unsigned int conn_abort_here(struct smc_conn *conn)
+{
+	if (smc_conn_is_beside_tcp(conn))
+		return conn->upgrade->step(conn, SMC_UPGRADE_EV_TCP_ERROR);
+	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+}
+
 /**
  * smc_conn_close() - Close a connection
  * @conn: connection, detached
@@ -602,7 +611,7 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger,
 	conn->orphan = clcsock;
 	if (abort) {
 		conn->shut_pending = false;
-		smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+		conn_abort_here(conn);
 	} else if (conn->upgrade) {
 		/* when S is fixed */
 		conn->upgrade->linger = linger;
@@ -624,14 +633,17 @@ void smc_conn_close(struct smc_conn *conn, bool abort, unsigned long linger,
  */
 void smc_conn_abort(struct smc_conn *conn, int err)
 {
-	enum smc_conn_event event = err == ECONNRESET ? SMC_CONN_EV_CLCSOCK_RST :
-							SMC_CONN_EV_ABORT;
 	struct smc_conn_notification note;
+	unsigned int bits;
 
 	spin_lock_bh(&conn->lock);
-	if (err != ECONNRESET)
+	if (err == ECONNRESET) {
+		bits = smc_conn_step_locked(conn, SMC_CONN_EV_CLCSOCK_RST);
+	} else {
 		conn->cause = err;
-	smc_conn_prepare_notification(conn, smc_conn_step_locked(conn, event), &note);
+		bits = conn_abort_here(conn);
+	}
+	smc_conn_prepare_notification(conn, bits, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 }

@@ -393,13 +393,15 @@ void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s)
  * smc_conn_upgrade_close_tcp() - The application closes a socket whose gate is open
  * @conn: connection with an upgrade; its owner is detached
  * @s: bytes that TCP has taken, without FIN
+ * @clcsock: the clcsock, which has sent FIN; the connection ends it when the request is decided, or
+ *	later itself. It may have to be reset until then
  *
  * A client withdraws. A server has to wait for GO, and then announces the end. If the two ends have
  * agreed just now, the end is announced at once.
  *
  * Context: Takes conn->lock.
  */
-void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s)
+void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s, struct smc_orphan *clcsock)
 {
 	struct smc_conn_upgrade *up = conn->upgrade;
 
@@ -408,11 +410,14 @@ void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s)
 	conn->owner = NULL;
 	up->end_s = s;
 	up->end_known = true;
+	conn->orphan = clcsock;
 	if (conn->role == SMC_CLIENT)
 		upgrade_step(conn, SMC_UPGRADE_EV_WITHDRAW);
 	upgrade_step(conn, SMC_UPGRADE_EV_CLOSE);
 	if (up->fsm.tx == SMC_UPGRADE_TX_GATE_C)
 		upgrade_try_gate(conn);
+	/* as in smc_conn_close() */
+	smc_conn_end_clcsock_locked(conn);
 	spin_unlock_bh(&conn->lock);
 }
 

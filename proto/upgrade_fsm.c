@@ -339,6 +339,9 @@ int smc_upgrade_step(struct smc_upgrade *up, enum smc_upgrade_event event, u32 *
 	rx = upgrade_get_cell(rx_table[up->rx], RX_EVENTS, event, (u8)up->rx);
 	if (!agree.legal || !tx.legal || !rx.legal)
 		return smc_upgrade_event_is_from_peer(event) ? -EPROTO : -EINVAL;
+	/* nothing was agreed: what the client still sends must not shut the gate */
+	if (up->agree == SMC_UPGRADE_DEAD)
+		return 0;
 	if (upgrade_is_moot(up, event))
 		return 0;
 	*actions = (agree.actions | tx.actions | rx.actions) & ~UPGRADE_REVERT;

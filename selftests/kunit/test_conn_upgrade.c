@@ -17,6 +17,8 @@
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_imm.h>
 #include <smc/proto/cdc_msg.h>
+#include <smc/tcp/clcsock.h>
+#include <smc/tcp/orphan.h>
 #include "../../conn/failover.h"
 #include "../../conn/state.h"
 #include "../../conn/timers.h"
@@ -472,21 +474,64 @@ static void upgrade_server_early(struct kunit *test)
 	upgrade_env_drop(&u);
 }
 
-/* TCP has failed at the server, which was reported; GO still comes, and is answered by A. */
+/*
+ * TCP has failed at the server, or was given up there, which is known to the application; GO still
+ * comes, and is answered by A.
+ */
 static void upgrade_go_after_failure(struct kunit *test)
 {
 	struct smc_cdc_msg last;
 	struct upgrade_env u;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		upgrade_begin_answered(test, &u);
+		u.bits = 0;
+		if (i == 0)
+			smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_ERROR);
+		else
+			smc_conn_abort(u.e.conn, i == 1 ? ETIMEDOUT : ECONNRESET);
+		KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_FAILED);
+		KUNIT_EXPECT_EQ(test, u.bits, 0);
+		upgrade_env_receive(&u, 1, SMC_CDC_EXT_GO | SMC_CDC_EXT_S);
+		KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_PEERABORTWAIT);
+		KUNIT_EXPECT_EQ(test, u.e.conn->err, 0);
+		KUNIT_EXPECT_EQ(test, env_count_cdc(u.e.second, &last), 1);
+		KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_ABORT);
+		upgrade_env_end(&u);
+	}
+
+	/* a withdrawal in place of GO: the client may use the element again */
+	upgrade_begin_answered(test, &u);
+	smc_conn_abort(u.e.conn, ETIMEDOUT);
+	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+	KUNIT_EXPECT_TRUE(test, upgrade_wait_leave(&u));
+	KUNIT_EXPECT_FALSE(test, u.e.conn->quarantine);
+	upgrade_env_drop(&u);
+}
+
+/* The application has closed, and the client breaks the protocol: TCP is reset all the same. */
+static void upgrade_go_missing_closed(struct kunit *test)
+{
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_clcsock clcsock = {};
+	struct smc_orphan *orphan;
+	struct upgrade_env u;
 
 	upgrade_begin_answered(test, &u);
-	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_ERROR);
-	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_FAILED);
-	upgrade_env_receive(&u, 1, SMC_CDC_EXT_GO | SMC_CDC_EXT_S);
-	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_PEERABORTWAIT);
-	KUNIT_EXPECT_EQ(test, u.e.conn->err, 0);
-	KUNIT_EXPECT_EQ(test, env_count_cdc(u.e.second, &last), 1);
-	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_ABORT);
-	upgrade_env_end(&u);
+	KUNIT_ASSERT_EQ(test, smc_clcsock_create(&clcsock, &init_net, AF_INET, 1), 0);
+	orphan = smc_orphan_create(&clcsock);
+	KUNIT_ASSERT_NOT_NULL(test, orphan);
+	smc_conn_upgrade_close_tcp(u.e.conn, ENV_S, orphan);
+	KUNIT_EXPECT_PTR_EQ(test, u.e.conn->orphan, orphan);
+	upgrade_env_receive(&u, 1, 0);
+	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_DEAD);
+	while (READ_ONCE(u.e.conn->orphan) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_NULL(test, u.e.conn->orphan);
+	KUNIT_EXPECT_EQ(test, u.e.conn->tcp_end, SMC_TCP_END_RST);
+	KUNIT_EXPECT_TRUE(test, upgrade_wait_leave(&u));
+	upgrade_env_drop(&u);
 }
 
 /* ---- S ---- */
@@ -775,7 +820,7 @@ static void upgrade_closed_on_tcp(struct kunit *test)
 	struct upgrade_env u;
 
 	upgrade_begin_answered(test, &u);
-	smc_conn_upgrade_close_tcp(u.e.conn, ENV_S);
+	smc_conn_upgrade_close_tcp(u.e.conn, ENV_S, NULL);
 	upgrade_env_receive(&u, 1, SMC_CDC_EXT_GO | SMC_CDC_EXT_S);
 	KUNIT_EXPECT_GE(test, env_count_cdc(u.e.second, &last), 1);
 	KUNIT_EXPECT_EQ(test, last.ext, SMC_CDC_EXT_S | SMC_CDC_EXT_S_ACK);
@@ -785,7 +830,7 @@ static void upgrade_closed_on_tcp(struct kunit *test)
 
 	/* the socket did not know yet that GO was posted */
 	upgrade_begin_client(test, &u);
-	smc_conn_upgrade_close_tcp(u.e.conn, ENV_S);
+	smc_conn_upgrade_close_tcp(u.e.conn, ENV_S, NULL);
 	env_count_cdc(u.e.second, &last);
 	KUNIT_EXPECT_EQ(test, last.ext, SMC_CDC_EXT_GO | SMC_CDC_EXT_S);
 	KUNIT_EXPECT_EQ(test, last.state, SMC_CDC_S_CLOSED);
@@ -1021,7 +1066,7 @@ static void upgrade_freed_client(struct kunit *test)
 	/* the socket is gone before the answer */
 	upgrade_begin_asked(test, &u);
 	upgrade_note_used(&u);
-	smc_conn_upgrade_close_tcp(u.e.conn, ENV_S);
+	smc_conn_upgrade_close_tcp(u.e.conn, ENV_S, NULL);
 	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_WITHDRAWN);
 	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
 	upgrade_expect_freed(test, &u, false, "closed");
@@ -1251,6 +1296,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_go_missing),
 	KUNIT_CASE(upgrade_server_early),
 	KUNIT_CASE(upgrade_go_after_failure),
+	KUNIT_CASE(upgrade_go_missing_closed),
 	KUNIT_CASE(upgrade_s_sent),
 	KUNIT_CASE(upgrade_s_lost),
 	KUNIT_CASE(upgrade_s_received),

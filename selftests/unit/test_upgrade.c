@@ -134,6 +134,23 @@ static void server_course(void)
 	CHECK_EQ(up.rx, SMC_UPGRADE_RX_OPEN);
 }
 
+/* A client that breaks the protocol before GO: the states of both directions stay. */
+static void dead_server(void)
+{
+	struct smc_upgrade up = { 0 }, was;
+
+	run(&up, EV(ACCEPT), ACT(CLAIM) | ACT(SEND_ACCEPT) | ACT(ARM_TIMER));
+	run(&up, EV(VIOLATION), ACT(RESET_TCP) | ACT(QUARANTINE) | ACT(CANCEL_TIMER) |
+				ACT(REPORT_RESET));
+	was = up;
+	run(&up, EV(PEER_GO), 0);
+	run(&up, EV(PEER_WITHDRAWAL), 0);
+	run(&up, EV(SHUT), 0);
+	run(&up, EV(CLOSE), 0);
+	run(&up, EV(PEER_GO), 0);
+	CHECK(is_same(&was, &up));
+}
+
 static void names(void)
 {
 	unsigned int i;
@@ -463,6 +480,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(laws),
 	UNIT_CASE(client_course),
 	UNIT_CASE(server_course),
+	UNIT_CASE(dead_server),
 	UNIT_CASE(names),
 	UNIT_CASE(gate),
 	UNIT_CASE(positions),

@@ -284,7 +284,7 @@ struct smc_conn_rx {
  *	the peer has closed first
  * @tcp_end_deadline: jiffies: SMC_TCP_END_RST does not wait any longer for our last message
  * @broken_reported: SMC_CONN_BROKEN was reported, or @orphan was reset
- * @orphan: the clcsock after smc_conn_close(); before that the owner has it
+ * @orphan: the clcsock after the application has closed; before that the owner has it
  * @work: deferred progress: closing, timers, late consumer updates
  * @free_work: final release in process context
  * @rcu: readers of the token table may still see the object

@@ -125,7 +125,7 @@ void smc_conn_upgrade_step(struct smc_conn *conn, enum smc_upgrade_event event);
 int smc_conn_upgrade_take_accept(struct smc_conn *conn, const struct smc_conn_peer_end *end);
 void smc_conn_upgrade_look(struct smc_conn *conn);
 void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s);
-void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s);
+void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s, struct smc_orphan *clcsock);
 void smc_conn_upgrade_get_states(struct smc_conn *conn, struct smc_upgrade *states);
 
 #endif

@@ -29,9 +29,9 @@ enum smc_upgrade_agree {
 	SMC_UPGRADE_READY,	/* client: the server has agreed, GO is to be posted */
 	SMC_UPGRADE_WITHDRAWN,	/* client: a withdrawal is under way; element and token are kept */
 	SMC_UPGRADE_ANSWERED,	/* server: has agreed, waits for GO or a withdrawal */
-	SMC_UPGRADE_FAILED,	/* server: as before, and TCP has failed, which was reported */
+	SMC_UPGRADE_FAILED,	/* server: as before, and TCP has ended without the peer's fault */
 	SMC_UPGRADE_SMC,	/* GO was posted or received: the connection ends with its group */
-	SMC_UPGRADE_DEAD,	/* server: the client broke the protocol before GO; TCP was reset */
+	SMC_UPGRADE_DEAD,	/* server: the client broke the protocol before GO; TCP is reset */
 	SMC_UPGRADE_AGREES
 };
 
