@@ -238,6 +238,7 @@ struct llc_test_answer {
  * @LLC_UPGRADE_ANSWERED: client: the server has said yes
  * @LLC_UPGRADE_WITHDRAWN: client: the confirmation of a withdrawal, which is repeated
  * @LLC_UPGRADE_JUDGED: server: smc_upgrade_answer()
+ * @LLC_UPGRADE_IN_VAIN: server: the same, for a request that was withdrawn
  */
 enum llc_upgrade_state {
 	LLC_UPGRADE_IDLE,
@@ -245,6 +246,7 @@ enum llc_upgrade_state {
 	LLC_UPGRADE_ANSWERED,
 	LLC_UPGRADE_WITHDRAWN,
 	LLC_UPGRADE_JUDGED,
+	LLC_UPGRADE_IN_VAIN,
 };
 
 /**

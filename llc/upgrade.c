@@ -388,6 +388,8 @@ int smc_upgrade_answer(struct smc_lgr *lgr, u32 number, enum smc_upgrade_reason 
 	if (llc->dead) {
 		rc = -ECONNABORTED;
 	} else if (slot->state != LLC_UPGRADE_JUDGED || slot->number != number) {
+		if (slot->state == LLC_UPGRADE_IN_VAIN && slot->number == number)
+			slot->state = LLC_UPGRADE_IDLE;
 		rc = -ECANCELED;
 	} else {
 		smc_upgrade_slots_note(&llc->upgrade.records, number, reason);
@@ -402,7 +404,11 @@ int smc_upgrade_answer(struct smc_lgr *lgr, u32 number, enum smc_upgrade_reason 
 	return rc;
 }
 
-/* Until a request is answered only its own withdrawal counts. */
+/*
+ * Until a request is answered only its own withdrawal counts. After that the slot takes the next
+ * request only when those who judge have answered this one: a client that withdraws and asks anew
+ * would have them judge any number of requests at a time. Withdrawals are confirmed as ever.
+ */
 static enum smc_upgrade_verdict upgrade_server_decide(struct smc_llc *llc,
 						      const struct llc_upgrade_slot *slot,
 						      const struct smc_upgrade_msg *msg)
@@ -411,6 +417,8 @@ static enum smc_upgrade_verdict upgrade_server_decide(struct smc_llc *llc,
 
 	lockdep_assert_held(&llc->lock);
 	if (slot->state == LLC_UPGRADE_JUDGED && (!withdrawal || msg->number != slot->number))
+		return SMC_UPGRADE_DROP;
+	if (slot->state == LLC_UPGRADE_IN_VAIN && !withdrawal)
 		return SMC_UPGRADE_DROP;
 	return smc_upgrade_slots_take(&llc->upgrade.records, msg->number, withdrawal);
 }
@@ -434,7 +442,8 @@ static bool upgrade_server_take(struct smc_llc *llc, struct smc_link *link,
 		slot->due = true;
 		break;
 	case SMC_UPGRADE_REPLY_WITHDRAWN:
-		slot->state = LLC_UPGRADE_IDLE;
+		if (slot->state == LLC_UPGRADE_JUDGED)
+			slot->state = LLC_UPGRADE_IN_VAIN;
 		slot->due = true;
 		break;
 	case SMC_UPGRADE_REPEAT_YES:

@@ -420,6 +420,39 @@ static void upgrade_answered_late(struct kunit *test)
 	upg_end(p);
 }
 
+/* A client that withdraws and asks anew, while somebody judges: he gets one request at a time. */
+static void upgrade_judged_once(struct kunit *test)
+{
+	struct upg_pair *p = upg_begin(test, SMC_SERVER);
+	u32 n;
+
+	seen.answer = -1;
+	upg_receive_kind(p, SMC_UPGRADE_REQUEST, 8);
+	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.requested, 1));
+	for (n = 8; n < 80; n += 8) {
+		upg_receive_kind(p, SMC_UPGRADE_WITHDRAWAL, n);
+		KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_CONFIRMED, n, 1));
+		upg_receive_kind(p, SMC_UPGRADE_REQUEST, n + 8);
+		msleep(QUIET_MS);
+	}
+	KUNIT_EXPECT_EQ(test, seen.requested, 1);
+	/* its repetition comes when the first one is answered, in vain */
+	KUNIT_EXPECT_EQ(test, smc_upgrade_answer(p->lgr, n, SMC_UPGRADE_YES, &p->reqs[0]),
+			-ECANCELED);
+	upg_receive_kind(p, SMC_UPGRADE_REQUEST, n);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, seen.requested, 1);
+	KUNIT_EXPECT_EQ(test, smc_upgrade_answer(p->lgr, 8, SMC_UPGRADE_YES, &p->reqs[0]),
+			-ECANCELED);
+	upg_receive_kind(p, SMC_UPGRADE_REQUEST, n);
+	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.requested, 2));
+	KUNIT_EXPECT_EQ(test, seen.msg.number, n);
+	KUNIT_EXPECT_EQ(test, smc_upgrade_answer(p->lgr, n, SMC_UPGRADE_YES, &p->reqs[0]), 0);
+	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_ACCEPTED, n, 1));
+	KUNIT_EXPECT_EQ(test, seen.ended, 0);
+	upg_end(p);
+}
+
 /* An answer waits for a send slot, without stopping anything. */
 static void upgrade_no_slot(struct kunit *test)
 {
@@ -721,6 +754,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(upgrade_withdrawn),
 	KUNIT_CASE(upgrade_overtaken),
 	KUNIT_CASE(upgrade_answered_late),
+	KUNIT_CASE_SLOW(upgrade_judged_once),
 	KUNIT_CASE(upgrade_no_slot),
 	KUNIT_CASE_SLOW(upgrade_no_slot_client),
 	KUNIT_CASE(upgrade_flood),

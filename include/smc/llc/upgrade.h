@@ -73,8 +73,9 @@ struct smc_upgrade_req {
 /**
  * struct smc_upgrade_events - events for the layers above
  * @requested: server: a new request has arrived over @link. The callee calls
- *	smc_upgrade_answer(), now or later, also for a request that it knows nothing of. What needs
- *	the group is unchecked: the peer's RMB, RMBE and token
+ *	smc_upgrade_answer(), once, now or later, also for a request that it knows nothing of. Until
+ *	then its slot brings no other one, so at most SMC_UPGRADE_SLOTS of a group are judged at a
+ *	time. What needs the group is unchecked: the peer's RMB, RMBE and token
  * @accepted: client: the server has said yes over @link, once for a request that is not withdrawn;
  *	again, what needs the group is unchecked. The callee posts GO, or withdraws
  * @ended: the request belongs to its owner again; the last event about it
