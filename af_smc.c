@@ -77,14 +77,10 @@
 /* Bring the clcsock back to TCP_CLOSE and discard its error. Socket lock held. */
 static void sock_disconnect_clcsock(struct smc_sock *smc)
 {
-	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
-	struct socket *csock = smc->clcsock.sock;
-
 	sock_owned_by_me(smc_sock_sk(smc));
 	WRITE_ONCE(smc->disconnects, smc->disconnects + 1);
-	smc_sock_clcsock_ops(smc)->connect(csock, (void *)&addr, sizeof(struct sockaddr),
-					   O_NONBLOCK);
-	sock_error(csock->sk);
+	smc_clcsock_disconnect(&smc->clcsock, O_NONBLOCK);
+	sock_error(smc->clcsock.sock->sk);
 }
 
 /* SMC cannot honour an option: an idle socket, or later connections of a listener, become TCP. */

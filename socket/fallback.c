@@ -266,9 +266,10 @@ int smc_fallback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 	struct sockaddr *sa = addr;
 	int rc;
 
+	if (len >= (int)sizeof(sa->sa_family) && sa->sa_family == AF_UNSPEC)
+		return smc_clcsock_disconnect(&smc->clcsock, flags);
 	/* as tcp_connect(), which clears sk_err; AF_UNSPEC keeps it */
-	if (csock->state == SS_UNCONNECTED && len >= (int)sizeof(sa->sa_family) &&
-	    sa->sa_family != AF_UNSPEC) {
+	if (csock->state == SS_UNCONNECTED && len >= (int)sizeof(sa->sa_family)) {
 		spin_lock_bh(&smc->state_lock);
 		WRITE_ONCE(smc_sock_sk(smc)->sk_err, 0);
 		smc->err_copied = 0;

@@ -759,6 +759,24 @@ static int clcsock_peer_sockaddr(const struct sock *sk, struct sockaddr_storage 
 }
 
 /**
+ * smc_clcsock_disconnect() - give the connection up, by connect(AF_UNSPEC)
+ * @c: clcsock, in any state
+ * @flags: file flags
+ *
+ * Whoever names this connection must not find the next one. Process context, takes the socket lock.
+ *
+ * Return: as connect().
+ */
+int smc_clcsock_disconnect(struct smc_clcsock *c, int flags)
+{
+	struct sockaddr_storage none = { .ss_family = AF_UNSPEC };
+
+	c->first_known = false;
+	return READ_ONCE(c->sock->ops)->connect(c->sock, (void *)&none, sizeof(struct sockaddr),
+						flags);
+}
+
+/**
  * smc_clcsock_reconnect() - connect again to the same peer, without the SMC option
  * @c: clcsock, used by the caller only
  *
@@ -769,15 +787,13 @@ static int clcsock_peer_sockaddr(const struct sock *sk, struct sockaddr_storage 
  */
 int smc_clcsock_reconnect(struct smc_clcsock *c)
 {
-	struct sockaddr_storage none = { .ss_family = AF_UNSPEC }, to;
+	struct sockaddr_storage to;
 	struct socket *sock = c->sock;
 	int len, rc;
 
 	smc_clcsock_withdraw_option(c);
-	c->first_known = false;
 	len = clcsock_peer_sockaddr(sock->sk, &to);
-	rc = READ_ONCE(sock->ops)->connect(sock, (void *)&none, sizeof(struct sockaddr),
-					   O_NONBLOCK);
+	rc = smc_clcsock_disconnect(c, O_NONBLOCK);
 	if (rc)
 		return rc;
 	return READ_ONCE(sock->ops)->connect(sock, (void *)&to, len, O_NONBLOCK);

@@ -17,6 +17,7 @@
 #include <smc/tcp/clcsock.h>
 #include <smc/tcp/orphan.h>
 
+#include "../../socket/fallback.h"
 #include "suites.h"
 
 #define PATIENCE	(5 * HZ)
@@ -291,6 +292,29 @@ static void clcsock_first_bytes(struct kunit *test)
 	clcsock_env_end(&e);
 }
 
+/* connect(AF_UNSPEC): what named the connection does not name the next one. */
+static void clcsock_first_forgotten(struct kunit *test)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct smc_sock *smc;
+	struct clcsock_env e;
+	struct sock *sk;
+
+	clcsock_env_begin(test, &e);
+	sk = smc_sock_alloc(&init_net, NULL, SMC_PROTO_IPV4, 1);
+	KUNIT_ASSERT_NOT_NULL(test, sk);
+	smc = smc_sk(sk);
+	swap(smc->clcsock.sock, e.ours.sock);
+	smc_clcsock_note_first(&smc->clcsock, false);
+	KUNIT_EXPECT_TRUE(test, smc->clcsock.first_known);
+	KUNIT_EXPECT_EQ(test, smc_fallback_connect(smc, &none, sizeof(none), 0), 0);
+	KUNIT_EXPECT_FALSE(test, smc->clcsock.first_known);
+	KUNIT_EXPECT_EQ(test, inet_sk_state_load(e.sk), TCP_CLOSE);
+	swap(smc->clcsock.sock, e.ours.sock);
+	sock_put(sk);
+	clcsock_env_end(&e);
+}
+
 /* What a client's request names: an SMC socket in TCP mode, with the right proof. */
 static void sock_find_proven(struct kunit *test)
 {
@@ -351,6 +375,7 @@ static struct kunit_case clcsock_cases[] = {
 	KUNIT_CASE(clcsock_orphan_reset),
 	KUNIT_CASE(clcsock_find),
 	KUNIT_CASE(clcsock_first_bytes),
+	KUNIT_CASE(clcsock_first_forgotten),
 	KUNIT_CASE(sock_find_proven),
 	{}
 };

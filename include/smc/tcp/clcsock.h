@@ -67,7 +67,7 @@ struct smc_clcsock_users {
  * @cork: the application's TCP_CORK; under the lock of the TCP socket
  * @uncorked: a handshake runs, and the TCP socket is not corked; under the lock of the TCP socket
  * @option: state of the SMC option
- * @first_known: the next two are valid; set once, before the TCP socket is hooked
+ * @first_known: the next two are valid; set once for a connection, before it is hooked
  * @first_tx: sequence number of the first byte that TCP sends
  * @first_rx: of the first byte that it receives
  * @users: keeps works of the module from waiting for the lock of the TCP socket
@@ -138,6 +138,7 @@ void smc_clcsock_unshare_wq(struct smc_clcsock *c);
 void smc_clcsock_set_file(struct smc_clcsock *c, struct file *file);
 
 void smc_clcsock_abort(struct smc_clcsock *c, int err);
+int smc_clcsock_disconnect(struct smc_clcsock *c, int flags);
 int smc_clcsock_reconnect(struct smc_clcsock *c);
 
 void smc_clcsock_note_first(struct smc_clcsock *c, bool server);
