@@ -4,24 +4,37 @@
  * until the two ends have agreed. proto/upgrade.h has the states; conn/upgrade.c feeds them, and
  * conn/upgrade_act.c carries out their actions.
  *
- * What the layers above do, and when:
+ * What the owner, the socket, calls, in this order. Names in capitals are events for
+ * smc_conn_upgrade_step(). Each function takes conn->lock, and may notify the owner in the caller's
+ * context: the caller holds no lock that its smc_conn_events.notify takes. Where no other lock is
+ * named none is needed, and where no context is named any will do.
  *
- *   both    smc_conn_create_upgrade(), smc_conn_attach()
- *   client  smc_conn_upgrade_begin(); smc_conn_upgrade_take_accept() for a yes,
- *           PEER_REFUSED or PEER_WITHDRAWN for the other responses; WITHDRAW
- *   server  smc_conn_set_peer(), smc_conn_upgrade_begin(); PEER_WITHDRAWAL
- *   both    smc_conn_upgrade_look() whenever TCP has got further; TCP_RST, TCP_ERROR
- *           SMC_CONN_TRY_GATE: smc_conn_upgrade_shut_gate(), when no call is inside TCP
- *           SHUT for shutdown() of writing on TCP; smc_conn_upgrade_close_tcp() for close()
- *           while the gate is open, smc_conn_close() later
+ *   both    smc_conn_create_upgrade(), smc_conn_attach(): process context, sleeps
+ *   server  smc_conn_set_peer(): RMBE and token of the request
+ *   both    smc_conn_upgrade_begin(). If it fails, or is not reached, smc_conn_discard(); after it
+ *           the connection ends by itself, and its owner only detaches and drops its reference
+ *   client  smc_conn_upgrade_take_accept() for a yes, PEER_REFUSED or PEER_WITHDRAWN for the other
+ *           responses; WITHDRAW if SMC is excluded meanwhile, after smc_upgrade_may_exclude()
+ *   server  PEER_WITHDRAWAL
+ *   both    SMC_CONN_TRY_GATE: smc_conn_upgrade_shut_gate(), under the lock of the clcsock and the
+ *           same hold of it under which the gate was shut and S was read. If a call is inside TCP
+ *           the last one that leaves does it
  *
- * The names in capitals are events for smc_conn_upgrade_step(). Before smc_conn_upgrade_begin() has
- * succeeded a connection is dropped by smc_conn_discard(); later it ends by itself, and its owner
- * only detaches from it and drops its reference.
+ * and besides, from smc_conn_attach() on:
+ *
+ *   TCP has received bytes or FIN                smc_conn_upgrade_look()
+ *   TCP has ended                                TCP_RST, or TCP_ERROR
+ *   shutdown() of writing, after that of TCP     SHUT; smc_conn_shutdown() when the gate is shut
+ *   close(), detached, no call inside            smc_conn_upgrade_close_tcp(), after FIN of TCP;
+ *                                                smc_conn_close() when the gate is shut
+ *
+ * A reader that finds FIN asks smc_upgrade_rx_at_end(), with states, S and what TCP has received
+ * from one hold of conn->lock: FIN alone is no end of file once something was agreed.
  *
  * What the owner gets are bits of struct smc_conn_events. After SMC_CONN_CHANGED it reads the
  * states again: if the agreement is SMC_UPGRADE_TCP, the connection has ended and the socket stays
- * TCP. SMC_CONN_BROKEN has the meaning that it always has: the clcsock is to be reset.
+ * TCP. SMC_CONN_BROKEN has the meaning that it always has, and in TCP mode too: the owner resets
+ * the clcsock.
  */
 #ifndef _SMC_CONN_UPGRADE_H
 #define _SMC_CONN_UPGRADE_H
