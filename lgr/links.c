@@ -270,12 +270,16 @@ struct smc_link *smc_lgr_pick_conn_link(struct smc_lgr *lgr, unsigned long slots
  */
 bool smc_lgr_unlink(struct smc_lgr *lgr, struct smc_link *link)
 {
+	struct smc_lgr_peer_end *end = &lgr->prev_peer_ends[link->slot];
 	bool mine;
 
 	mutex_lock(&lgr->mutex);
 	mine = rcu_access_pointer(lgr->links[link->slot]) == link;
 	if (mine) {
-		WRITE_ONCE(lgr->prev_peer_qpn[link->slot], link->peer_qpn);
+		/* lgr_slot_had_end() may read a part of it, and does not find the link then */
+		data_race(memcpy(&end->gid, &link->peer_gid, sizeof(end->gid)));
+		/* pairs with lgr_slot_had_end() */
+		smp_store_release(&end->qpn, link->peer_qpn);
 		rcu_assign_pointer(lgr->unlinked[link->slot], link);
 		/*
 		 * Pairs with smc_lgr_find_open_slot(): NULL in ->links implies that ->unlinked is

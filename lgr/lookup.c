@@ -46,11 +46,10 @@ static void registry_sleep(int seq, unsigned long deadline)
  * Return true if @link has the queue pair, GID and MAC that an Accept or Confirm names. Over RoCE
  * v2 a link has the MAC of the next hop instead, which the peer does not know.
  */
-static bool link_matches_peer(const struct smc_link *link, u32 qpn, const struct smc_peer *peer)
+static bool link_has_peer_end(const struct smc_link *link, u32 qpn, const struct smc_peer *peer)
 {
 	return link->peer_qpn == qpn && !memcmp(&link->peer_gid, &peer->gid, sizeof(peer->gid)) &&
-	       (!link->path.gid.roce_v1 || !memcmp(link->peer_mac, peer->mac, SMC_MAC_LEN)) &&
-	       atomic_read(&link->reason) == SMC_LINK_OK;
+	       (!link->path.gid.roce_v1 || !memcmp(link->peer_mac, peer->mac, SMC_MAC_LEN));
 }
 
 /**
@@ -68,7 +67,8 @@ struct smc_link *smc_lgr_get_named_link(struct smc_lgr *lgr, u32 qpn, const stru
 	struct smc_link *link;
 
 	smc_lgr_for_each_link(lgr, link)
-		if (link_matches_peer(link, qpn, peer))
+		if (link_has_peer_end(link, qpn, peer) &&
+		    atomic_read(&link->reason) == SMC_LINK_OK)
 			break;
 	return link;
 }
@@ -82,8 +82,24 @@ static bool lgr_has_vlan(const struct smc_lgr *lgr, const struct smc_peer *peer)
 	return peer->version > 1 || lgr->peer.vlan == peer->vlan;
 }
 
-/* Return true if @qpn belonged to a link that failed. The server may not have noticed yet. */
-static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
+/* Return true if the last link that left the slot had this end. */
+static bool lgr_slot_had_end(struct smc_lgr *lgr, u32 slot, u32 qpn, const struct smc_peer *peer)
+{
+	const struct smc_lgr_peer_end *end = &lgr->prev_peer_ends[slot];
+
+	/* pairs with smc_lgr_unlink() */
+	if (smp_load_acquire(&end->qpn) != qpn)
+		return false;
+	/* if another link leaves the slot right now, none of the two is found */
+	return !data_race(memcmp(&end->gid, &peer->gid, sizeof(peer->gid)));
+}
+
+/*
+ * Return true if the end that an Accept names belonged to a link that failed. The server may not
+ * have noticed yet. Queue pairs of two RNICs of the server may have the same number: the one named
+ * may be of another group, which is gone.
+ */
+static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn, const struct smc_peer *peer)
 {
 	struct smc_link *link;
 	bool found = false;
@@ -93,11 +109,11 @@ static bool lgr_had_link(struct smc_lgr *lgr, u32 qpn)
 		link = smc_lgr_get_link(lgr, slot);
 		if (link) {
 			/* failed, but still in the set */
-			found = link->peer_qpn == qpn && !smc_link_usable(link);
+			found = link_has_peer_end(link, qpn, peer) && !smc_link_usable(link);
 			smc_link_put(link);
 		}
 		smp_rmb();	/* pairs with smc_lgr_unlink() */
-		found |= READ_ONCE(lgr->prev_peer_qpn[slot]) == qpn;
+		found |= lgr_slot_had_end(lgr, slot, qpn, peer);
 	}
 	return found;
 }
@@ -165,7 +181,7 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 		 * looking: any host can begin a first contact under the ID of another host, so a
 		 * further group may match.
 		 */
-		miss->lost |= !l && lgr_had_link(lgr, qpn);
+		miss->lost |= !l && lgr_had_link(lgr, qpn, peer);
 		if (l)
 			smc_link_put(l);
 		smc_lgr_put(lgr);

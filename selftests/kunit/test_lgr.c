@@ -940,12 +940,15 @@ static void lgr_find_client_full(struct kunit *test)
 	xa_unlock_bh(&lgr->conns);
 }
 
-/* A server may name a link that has failed at the client only: the group is not out of sync. */
+/*
+ * A server may name a link that has failed at the client only: the group is not out of sync. A
+ * queue pair of the same number on another RNIC of the server is not that link.
+ */
 static void lgr_find_client_link_failed(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_CLIENT, 1);
 	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second, *link = NULL;
-	struct smc_peer peer = env_make_peer(1);
+	struct smc_peer peer = env_make_peer(1), other = peer;
 	struct lgr_env *env = test->priv;
 	struct smc_path path;
 
@@ -954,14 +957,17 @@ static void lgr_find_client_link_failed(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, second);
 	env_bring_up(test, second);
 	second->peer_qpn = ENV_PEER_QPN + 1;
+	other.gid.raw[15]++;
 	smc_lgr_set_ready(lgr);
 	local_bh_disable();
 	smc_link_fail(first, SMC_LINK_PORT_DOWN);
 	local_bh_enable();
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->link_lost, 1));
 	flush_work(&lgr->removal_work);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOLINK);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&other, ENV_PEER_QPN, SOON, &link)), -ENOENT);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN + 2, SOON, &link)),
 			-ENOENT);
 	KUNIT_EXPECT_NULL(test, link);

@@ -248,6 +248,16 @@ struct smc_balance {
 };
 
 /**
+ * struct smc_lgr_peer_end - the peer's end of a link
+ * @qpn: number of its queue pair
+ * @gid: its GID
+ */
+struct smc_lgr_peer_end {
+	u32 qpn;
+	union ib_gid gid;
+};
+
+/**
  * struct smc_lgr - link group
  * @ref: reference count; held by the group's life until its termination, each connection, each
  *	handshake, each queued work
@@ -270,7 +280,7 @@ struct smc_balance {
  *	the peer
  * @links: link set, RCU pointers indexed by slot; written under @mutex
  * @unlinked: likewise, links that are out of @links and being shut down
- * @prev_peer_qpn: peer's queue pair number of the last link that left the slot; read without lock
+ * @prev_peer_ends: peer's end of the last link that left the slot; read without lock
  * @slots: bit per slot: in use, or its last link is still being shut down; under @mutex
  * @next_link_num: server: next link number to assign; under @mutex
  * @conns: token index -> struct smc_lgr_conn_entry; RCU readers; XA_FLAGS_LOCK_BH
@@ -331,7 +341,7 @@ struct smc_lgr {
 	struct mutex mutex;		/* link set, regions */
 	struct smc_link __rcu *links[SMC_LGR_LINKS];
 	struct smc_link __rcu *unlinked[SMC_LGR_LINKS];
-	u32 prev_peer_qpn[SMC_LGR_LINKS];
+	struct smc_lgr_peer_end prev_peer_ends[SMC_LGR_LINKS];
 	unsigned long slots;
 	u8 next_link_num;
 	struct xarray conns;
