@@ -412,6 +412,8 @@ static bool llc_event_process(struct smc_llc *llc, struct llc_event *ev)
 		return false;
 	}
 	input = llc_msg_classify(llc, &msg);
+	if (input == SMC_LLC_IN_DELETE_LINK && smc_delete_link_take_loss(llc, &msg.delete_link))
+		return false;
 	switch (llc_event_decide(llc, ev, input)) {
 	case SMC_LLC_RUN:
 	case SMC_LLC_PREEMPT:

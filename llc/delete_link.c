@@ -68,13 +68,19 @@ bool smc_delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 nu
 	return answered;
 }
 
-/* Remove our end of @victim now; its connections are given @cause. */
-static void delete_link_remove(struct smc_llc *llc, struct smc_link *victim, u32 reason,
-			       enum smc_link_reason cause)
+/* Our end of @victim goes. */
+static void delete_link_note_removal(struct smc_llc *llc, const struct smc_link *victim, u32 reason)
 {
 	smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_DEL);
 	smc_log_write(llc->lgr->net, "group %08x: link %u deleted, reason %08x\n", llc->lgr->id,
 		      victim->num, reason);
+}
+
+/* Remove our end of @victim now; its connections are given @cause. */
+static void delete_link_remove(struct smc_llc *llc, struct smc_link *victim, u32 reason,
+			       enum smc_link_reason cause)
+{
+	delete_link_note_removal(llc, victim, reason);
 	smc_lgr_del_link(victim, cause);
 }
 
@@ -218,8 +224,8 @@ static u8 delete_link_begin_lost(struct smc_llc *llc)
 }
 
 /*
- * Run the exchange for lost link @num; our end of it is gone. If the link that carries the exchange
- * is lost, too, another one carries it again.
+ * Run the exchange for lost link @num; our end of it has failed. If the link that carries the
+ * exchange is lost, too, another one carries it again.
  */
 static void delete_link_run_lost(struct smc_llc *llc, u8 num)
 {
@@ -581,8 +587,6 @@ static void delete_link_receive_request(struct smc_llc *llc, struct smc_link *vi
 	}
 	smc_delete_link_schedule(llc, victim, dl->reason,
 				 ordered ? LLC_DELETE_BY_PEER : LLC_DELETE_UNORDERED);
-	if (dl->reason == SMC_LLC_DEL_LOST_PATH)
-		smc_recovery_retry_later(llc);
 	smc_link_put(other);
 }
 
@@ -595,6 +599,41 @@ static void delete_link_answer_unknown(struct smc_llc *llc, struct smc_link *lin
 		delete_link_note_order(llc, dl->link_num);
 	smc_llc_send_delete_response(link, dl, adding ? 0 : SMC_LLC_DEL_NO_LINK);
 	wake_up_all(&llc->wait);
+}
+
+/**
+ * smc_delete_link_take_loss() - server: the client reports the loss of a link
+ * @llc: LLC state
+ * @dl: request, not for the link that is being added
+ *
+ * Our end goes at once, whatever exchange runs, as if it were lost here: new connections must not
+ * be given a link that the client does not have, and the exchange may wait for an answer over this
+ * very link. DELETE LINK follows in its turn. Any context.
+ *
+ * Return: true if so. False: it is no such report, or the link is unknown or the last one.
+ */
+bool smc_delete_link_take_loss(struct smc_llc *llc, const struct smc_llc_delete_link *dl)
+{
+	struct smc_link *victim, *other;
+
+	if (llc->lgr->role != SMC_SERVER || dl->reason != SMC_LLC_DEL_LOST_PATH)
+		return false;
+	victim = smc_lgr_get_link_by_num(llc->lgr, dl->link_num);
+	if (!victim)
+		return false;
+	other = smc_lgr_pick_other_link(llc->lgr, victim);
+	/* a link that has failed here, too, is reported by llc_lgr_link_lost() */
+	if (other && smc_link_usable(victim)) {
+		delete_link_note_removal(llc, victim, dl->reason);
+		smc_link_expect_removal(victim, SMC_LINK_PEER_DELETED);
+		smc_link_fail(victim, SMC_LINK_PEER_DELETED);
+		smc_recovery_retry_later(llc);
+		delete_link_add_lost(llc, dl->link_num);
+	}
+	if (other)
+		smc_link_put(other);
+	smc_link_put(victim);
+	return other;
 }
 
 /**

@@ -483,6 +483,7 @@ bool smc_delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 nu
 void smc_delete_link_lost_work(struct work_struct *work);
 void smc_delete_link_send_requests(struct smc_llc *llc);
 void smc_delete_link_report_lost(struct smc_llc *llc, const struct smc_link *link);
+bool smc_delete_link_take_loss(struct smc_llc *llc, const struct smc_llc_delete_link *dl);
 void smc_delete_link_receive(struct smc_llc *llc, struct smc_link *link,
 			     const struct smc_llc_msg *msg);
 void smc_delete_link_take_response(struct smc_llc *llc, u8 num);

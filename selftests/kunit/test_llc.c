@@ -1099,7 +1099,7 @@ static void llc_rkey_refused(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* Server: DELETE LINK of the client waits for the end of the exchange that runs. */
+/* Server: the link that the client has lost goes at once, DELETE LINK in its turn. */
 static void llc_request_deferred(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -1110,6 +1110,7 @@ static void llc_request_deferred(struct kunit *test)
 	llc = p.lgr->llc;
 	llc_set_running(llc, SMC_LLC_X_ADD_LINK);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	llc_pair_expect_one_left(test, &p);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_ADD_LINK);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_sent(&p, false, &msg), 0);
@@ -1238,7 +1239,7 @@ static void llc_deleted_again(struct kunit *test)
 	llc_pair_end(&p);
 }
 
-/* The client lost the link: the server sends DELETE LINK and removes its end when answered. */
+/* The client has lost the link: the server's end goes at once, and DELETE LINK follows. */
 static void llc_request_server(struct kunit *test)
 {
 	struct smc_llc_msg msg;
@@ -1246,14 +1247,54 @@ static void llc_request_server(struct kunit *test)
 
 	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
 	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	llc_pair_expect_one_left(test, &p);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
-	msleep(QUIET_MS);
-	llc_pair_expect_second_up(test, &p);
-	llc_pair_receive_delete(&p, true, 0);
-	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_LOST_PATH);
+	llc_pair_receive_delete(&p, true, SMC_LLC_DEL_NO_LINK);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
 	KUNIT_EXPECT_EQ(test, llc_pair_count_deleted(&p), 1);
 	KUNIT_EXPECT_EQ(test, llc_pair_count_failed(&p), 0);
+	/* recovery is scheduled */
+	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.armed &&
+			  llc_pair_llc(&p)->recovery.retry);
+	llc_pair_end(&p);
+}
+
+/*
+ * The client has lost two links of three. The server does not know of the second one yet when it
+ * sends DELETE LINK for the first one over it, and sends that again when it does.
+ */
+static void llc_request_two_lost(struct kunit *test)
+{
+	struct smc_link *third;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	third = llc_pair_add_link(test, &p, 3);
+	/* the link with the fewest connections carries the exchange */
+	smc_link_get(p.first);
+	smc_link_add_conn(p.first);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(third, SMC_LLC_DELETE_LINK, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	p.num = third->num;
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	p.num = p.second->num;
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, false, 1, SOON,
+						  &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	KUNIT_EXPECT_FALSE(test, smc_link_usable(third));
+	llc_pair_expect_one_left(test, &p);
+	llc_pair_receive_delete(&p, true, SMC_LLC_DEL_NO_LINK);
+	p.num = third->num;
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, false, 2, SOON,
+						  &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	llc_pair_expect_one_left(test, &p);
+	smc_link_del_conn(p.first);
+	smc_link_put(third);
 	llc_pair_end(&p);
 }
 
@@ -1264,7 +1305,7 @@ static void llc_request_unanswered(struct kunit *test)
 	struct llc_pair p;
 
 	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
-	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_LOST_PATH);
+	llc_pair_receive_delete(&p, false, SMC_LLC_DEL_PROGRAM);
 	KUNIT_ASSERT_TRUE(test, llc_pair_wait_sent(&p, false, &msg));
 	KUNIT_EXPECT_FALSE(test, llc_pair_wait_gone(&p, SOON));
 	llc_pair_expect_one_left(test, &p);
@@ -1744,6 +1785,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_deleted_over_itself),
 	KUNIT_CASE(llc_deleted_again),
 	KUNIT_CASE(llc_request_server),
+	KUNIT_CASE(llc_request_two_lost),
 	KUNIT_CASE_SLOW(llc_request_unanswered),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
