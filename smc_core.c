@@ -588,7 +588,7 @@ struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8
 	link->uid = lgr->id + num;
 	__set_bit(slot, &lgr->slots);
 	smc_link_get(link);	/* for the caller */
-	/* Drop keys that the peer announced too late for the previous link of this slot. */
+	/* Also those that the peer announced too late for the previous link of this slot. */
 	smc_rtoken_clear_slot(lgr, slot);
 	rcu_assign_pointer(lgr->links[slot], link);
 	rc = smc_pool_map_link(&lgr->pool, slot, link->qp);

@@ -264,7 +264,7 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
  * RMBs as it can hold; -EBUSY, see smc_rtoken_add(); -ENOKEY if the peer has not announced
  * this RMB to the group; -EADDRINUSE if RMBE or token belong to another connection, whose end the
  * peer may have seen before us; -ECONNABORTED if the link is lost, and with it the meaning of the
- * key.
+ * key, or the first contact.
  */
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end)
 {
@@ -280,17 +280,21 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 	/* The link changes after the handshake: conn_lose_link(), smc_conn_activate(). */
 	link = conn->link;
 	named = end->link ?: link;
+	/* a first contact has no other link */
+	if (end->first && smc_link_fenced(named))
+		return -ECONNABORTED;
 	idx = end->first ? smc_rtoken_get(conn->lgr, named->slot, end->rkey, end->addr) :
 			   smc_rtoken_get_known(conn->lgr, named->slot, end->rkey, end->addr);
 	rc = idx < 0 ? idx : 0;
 	/* over another link than ours only if it works; then the connection begins there */
-	if (!rc && !smc_rtoken_has_link(conn->lgr, idx, link->slot) && !smc_link_usable(named))
+	if (!rc && named != link && !smc_rtoken_has_link(conn->lgr, idx, link->slot) &&
+	    !smc_link_usable(named))
 		rc = -ENOKEY;
 	/*
-	 * Keys of a link are dropped after its fence, so an unknown key is no violation then. Only
-	 * the reference goes: other connections may write to that RMB over other links.
+	 * Our link may be lost since the Accept: the connection begins over another one. Its keys
+	 * are known until another link has its slot, so an unknown one is no violation then.
 	 */
-	if (smc_link_fenced(named))
+	if (rc == -ENOKEY && smc_link_fenced(named))
 		rc = -ECONNABORTED;
 	if (!rc) {
 		claim->rtoken = idx;

@@ -317,7 +317,7 @@ void smc_lgr_shutdown_link(struct smc_lgr *lgr, struct smc_link *link)
 
 	smc_link_shutdown(link, link_unmap_regions);
 	RCU_INIT_POINTER(lgr->unlinked[slot], NULL);
-	smc_rtoken_clear_slot(lgr, slot);
+	smc_rtoken_lose_slot(lgr, slot);
 	smc_link_put(link);
 	mutex_lock(&lgr->mutex);
 	__clear_bit(slot, &lgr->slots);

@@ -34,6 +34,23 @@ static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	return NULL;
 }
 
+/*
+ * Return the entry that a CLC message names by its keys on the link of @slot, or NULL. The link may
+ * be lost, see smc_rtoken_lose_slot().
+ */
+static struct smc_rtoken *rtoken_find_named(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+{
+	struct smc_rtoken *rt = rtoken_find(lgr, slot, rkey);
+
+	if (rt)
+		return rt->addr[slot] == addr ? rt : NULL;
+	/* slots that never had a key of the RMB have 0 */
+	for (rt = lgr->rtokens; rkey && rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++)
+		if (rt->used && rt->rkey[slot] == rkey && rt->addr[slot] == addr)
+			return rt;
+	return NULL;
+}
+
 static void rtoken_set_key(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
 {
 	rt->rkey[slot] = rkey;
@@ -133,7 +150,8 @@ int smc_rtoken_get(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
  *
  * For all connections of a group but the first: the peer must have announced the RMB over the
  * group before, in its first Accept or Confirm, by CONFIRM RKEY or by ADD LINK (RFC 7609 section
- * 3.5.5.2.1). Any other key may be forged, and a WRITE with it would break the link.
+ * 3.5.5.2.1). Any other key may be forged, and a WRITE with it would break the link. The keys of a
+ * lost link are known until another link has its slot: smc_rtoken_has_link().
  * The caller must call smc_rtoken_put() after success. Any context.
  *
  * Return: index of the entry, -ENOKEY (not announced, or deleted), -EINVAL (bad slot).
@@ -146,8 +164,8 @@ int smc_rtoken_get_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 	if (slot >= SMC_LGR_LINKS)
 		return -EINVAL;
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = rtoken_find(lgr, slot, rkey);
-	if (rt && !rt->delete_pending && rt->addr[slot] == addr) {
+	rt = rtoken_find_named(lgr, slot, rkey, addr);
+	if (rt && !rt->delete_pending) {
 		rt->announced = ++lgr->rtoken_announcements;
 		rt->refs++;
 		rc = rt - lgr->rtokens;
@@ -313,26 +331,47 @@ bool smc_rtoken_has_link(struct smc_lgr *lgr, int idx, u32 slot)
 	return known;
 }
 
-/**
- * smc_rtoken_clear_slot() - drop all keys of a removed link
- * @lgr: group
- * @slot: slot of the link
- *
- * Any context.
- */
-void smc_rtoken_clear_slot(struct smc_lgr *lgr, u32 slot)
+static void rtoken_drop_slot(struct smc_lgr *lgr, u32 slot, bool forget)
 {
 	struct smc_rtoken *rt;
 
 	spin_lock_bh(&lgr->rtoken_lock);
 	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++) {
 		rt->links &= ~BIT(slot);
-		rt->rkey[slot] = 0;
-		rt->addr[slot] = 0;
+		if (forget) {
+			rt->rkey[slot] = 0;
+			rt->addr[slot] = 0;
+		}
 		if (!rt->links && !rt->refs)
 			memset(rt, 0, sizeof(*rt));
 	}
 	spin_unlock_bh(&lgr->rtoken_lock);
+}
+
+/**
+ * smc_rtoken_lose_slot() - use the keys of a removed link no more
+ * @lgr: group
+ * @slot: slot of the link
+ *
+ * The link may have been lost between the Accept and the Confirm of a handshake, and the Confirm
+ * names an RMB by its key on this link. The connection can use the RMB over another link: so the
+ * keys still tell which RMB it is. Any context.
+ */
+void smc_rtoken_lose_slot(struct smc_lgr *lgr, u32 slot)
+{
+	rtoken_drop_slot(lgr, slot, false);
+}
+
+/**
+ * smc_rtoken_clear_slot() - forget all keys of the previous link of a slot
+ * @lgr: group
+ * @slot: slot, which gets another link
+ *
+ * Any context.
+ */
+void smc_rtoken_clear_slot(struct smc_lgr *lgr, u32 slot)
+{
+	rtoken_drop_slot(lgr, slot, true);
 }
 
 /* ---- claims ---- */

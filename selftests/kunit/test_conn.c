@@ -919,13 +919,13 @@ static void conn_announces_moves(struct kunit *test)
 }
 
 /*
- * A handshake over a failed link must not invalidate the RMB, which other connections use over
- * other links.
+ * The link is lost between Accept and Confirm: the connection begins over another one. The peer may
+ * name the RMB by its key on the lost link.
  */
 static void conn_peer_end_late(struct kunit *test)
 {
 	struct smc_conn_peer_end ask = {
-		.token = ENV_TOKEN + 1, .size = ENV_RING, .index = 2, .rkey = 0x22, .addr = 0x2000,
+		.token = ENV_TOKEN + 1, .size = ENV_RING, .index = 2, .rkey = 0x33, .addr = 0x2000,
 	};
 	struct smc_rtoken *rtoken;
 	struct smc_conn *other;
@@ -934,13 +934,39 @@ static void conn_peer_end_late(struct kunit *test)
 	conn_env_begin(test, &e);
 	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
 	other = conn_env_create_conn(test, &e);
-	/* the keys of the link are still known */
-	WRITE_ONCE(e.second->fenced, true);
+	smc_lgr_del_link(e.second, SMC_LINK_PORT_DOWN);
+	KUNIT_EXPECT_EQ(test, rtoken->links, BIT(0));
+	/* the keys of a lost link may be dropped at any time: an unknown one is no violation */
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
-	/* ... and when they are dropped: no violation of the peer */
-	ask.rkey = 0x33;
+	ask.rkey = 0x22;
+	/* a first contact has no other link */
+	ask.first = true;
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
-	/* ... but the peer may name another link that works, over which the connection begins */
+	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
+	ask.first = false;
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
+	KUNIT_EXPECT_EQ(test, rtoken->refs, 2);
+	smc_conn_activate(other);
+	KUNIT_EXPECT_PTR_EQ(test, other->link, e.first);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(other), SMC_CONN_ACTIVE);
+	KUNIT_EXPECT_EQ(test, other->err, 0);
+	smc_conn_close(other, true, 0, NULL);
+	smc_conn_put(other);
+	conn_env_end(&e);
+}
+
+/* ... or by its key on a link that works. */
+static void conn_peer_end_elsewhere(struct kunit *test)
+{
+	struct smc_conn_peer_end ask = { .token = ENV_TOKEN + 1, .size = ENV_RING, .index = 2 };
+	struct smc_rtoken *rtoken;
+	struct smc_conn *other;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
+	other = conn_env_create_conn(test, &e);
+	smc_lgr_del_link(e.second, SMC_LINK_PORT_DOWN);
 	ask.link = e.first;
 	ask.rkey = rtoken->rkey[0];
 	ask.addr = rtoken->addr[0];
@@ -949,8 +975,6 @@ static void conn_peer_end_late(struct kunit *test)
 	smc_conn_activate(other);
 	KUNIT_EXPECT_PTR_EQ(test, other->link, e.first);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(other), SMC_CONN_ACTIVE);
-	WRITE_ONCE(e.second->fenced, false);
-	KUNIT_EXPECT_FALSE(test, rtoken->delete_pending);
 	KUNIT_EXPECT_TRUE(test, rtoken->links & BIT(0));
 	smc_conn_close(other, true, 0, NULL);
 	smc_conn_put(other);
@@ -1626,6 +1650,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_SLOW(conn_nothing_received),
 	KUNIT_CASE(conn_link_held),
 	KUNIT_CASE(conn_peer_end_late),
+	KUNIT_CASE(conn_peer_end_elsewhere),
 	KUNIT_CASE(conn_peer_end_taken),
 	KUNIT_CASE(conn_peer_end_by_other_link),
 	KUNIT_CASE(conn_peer_end_after_group),

@@ -273,6 +273,28 @@ static void rtoken_forget(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 1, 0x11), 0);
 }
 
+/* The key of a lost link names the RMB until another link has the slot, and nothing else. */
+static void rtoken_lost(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int both = smc_rtoken_add(lgr, 0, 1, 0x1000);
+	int only = smc_rtoken_add(lgr, 0, 2, 0x2000);
+
+	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
+	smc_rtoken_lose_slot(lgr, 0);
+	KUNIT_EXPECT_FALSE(test, lgr->rtokens[only].used);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 2, 0x2000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x2000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 2, 0, 0), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), both);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_has_link(lgr, both, 0));
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_link(lgr, both, 1));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -ENOENT);
+	smc_rtoken_clear_slot(lgr, 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].refs, 1);
+}
+
 static struct kunit_case rtoken_cases[] = {
 	KUNIT_CASE(rtoken_add),
 	KUNIT_CASE(rtoken_key_zero),
@@ -285,6 +307,7 @@ static struct kunit_case rtoken_cases[] = {
 	KUNIT_CASE(rtoken_doomed_again),
 	KUNIT_CASE(rtoken_set_link),
 	KUNIT_CASE(rtoken_forget),
+	KUNIT_CASE(rtoken_lost),
 	{ }
 };
 

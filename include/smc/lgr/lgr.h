@@ -507,6 +507,7 @@ bool smc_rtoken_has_link(struct smc_lgr *lgr, int idx, u32 slot);
 int smc_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
 			u32 rkey, u64 addr);
 void smc_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey);
+void smc_rtoken_lose_slot(struct smc_lgr *lgr, u32 slot);
 void smc_rtoken_clear_slot(struct smc_lgr *lgr, u32 slot);
 void smc_claim_init_list(struct smc_claims *claims);
 int smc_claim_begin(struct smc_lgr *lgr, struct smc_claim *claim);
