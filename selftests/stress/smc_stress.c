@@ -386,7 +386,7 @@ static void op_reset(struct conn *c, int side)
 	shut_fd(c, side, true);
 }
 
-int stress_option(u64 *rnd, int fd)
+int stress_option(u64 *rnd, int fd, int rcvbuf)
 {
 	static const struct {
 		int level;
@@ -405,12 +405,14 @@ int stress_option(u64 *rnd, int fd)
 	size_t i = stress_rnd(rnd, TL_ARRAY_SIZE(options));
 	int val = stress_rnd(rnd, options[i].values);
 
+	if (options[i].level == SOL_SOCKET && options[i].name == SO_RCVBUF && val < rcvbuf)
+		val = rcvbuf;
 	return setsockopt(fd, options[i].level, options[i].name, &val, sizeof(val));
 }
 
 static void op_option(struct conn *c, int side)
 {
-	if (stress_option(&state, c->end[side].fd))
+	if (stress_option(&state, c->end[side].fd, 0))
 		conn_fail(c, side, "setsockopt");
 }
 

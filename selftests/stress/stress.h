@@ -8,8 +8,11 @@
 unsigned long stress_env(const char *name, unsigned long otherwise);
 /* Steele and Vigna's splitmix64: the same @state gives the same numbers again. */
 u64 stress_rnd(u64 *state, u64 below);
-/* Set an option at random, one that changes no byte of the stream; 0 or -1 with errno. */
-int stress_option(u64 *state, int fd);
+/*
+ * Set an option at random, one that changes no byte of the stream; SO_RCVBUF is @rcvbuf at least.
+ * 0 or -1 with errno.
+ */
+int stress_option(u64 *state, int fd, int rcvbuf);
 
 extern const struct ends_test stress_threads_tests[];
 

@@ -35,6 +35,7 @@
 #define PORT		4500
 #define CHUNK		(32U << 10)
 #define SHORT		8	/* bytes: such a piece may be equal by chance */
+#define RCVBUF		16384	/* smallest receive buffer of a connection over TCP */
 
 #define __fallthrough	__attribute__((__fallthrough__))
 
@@ -671,11 +672,17 @@ static bool op_peek(struct task *t, bool sleeps)
 	return n > 0 || got(t, n, false) || !sleeps;
 }
 
+/*
+ * TCP crawls if its receive buffer has no room for a few segments: the window stays below one, and
+ * the other end sends a part of a segment at a time, when its persist timer expires.
+ */
 static bool op_option(struct task *t, bool sleeps)
 {
+	int rcvbuf = t->slot->smc ? 0 : RCVBUF;
+
 	(void)sleeps;
 	t->doing = "setsockopt";
-	if (stress_option(&t->state, own(t)->fd) && !(errno == EBADF && own(t)->closed))
+	if (stress_option(&t->state, own(t)->fd, rcvbuf) && !(errno == EBADF && own(t)->closed))
 		task_fail(t, errno);
 	calls++;
 	return true;
@@ -827,7 +834,7 @@ static void socket_prepare(struct slot *s, int fd)
 	int size = 16384 << stress_rnd(&state, 4), on = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	size = 16384 << stress_rnd(&state, 3);
+	size = RCVBUF << stress_rnd(&state, 3);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	/* so that urgent bytes stay in the stream */
 	setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
