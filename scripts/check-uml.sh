@@ -476,8 +476,7 @@ stress=("${faults[@]}" --script "$cases/stress.sh" --mem 1024 --add "$tests/smc_
 	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$patience" --env "STRESS_FOR=${STRESS_FOR:-20}"
 	--timeout $((${STRESS_FOR:-20} * 2 + 400)))
 run "$p-stress" "${stress[@]}" --env STRESS=stress
-# ... and several threads per socket: only if named, until the resets, aborts and fallbacks of new
-# connections shortly after the loss of an RNIC are explained
+# ... and several threads per socket: only if named, until 20 runs in a row have passed
 cpus=()
 [ "$flavour" != debug ] || cpus=(--cpus 2)
 [ ${#runs[@]} -eq 0 ] || run "$p-stress-threads" "${cpus[@]}" "${stress[@]}" --env STRESS=threads
