@@ -649,7 +649,7 @@ static noinline bool tx_post_gathered(struct smc_conn *conn, struct smc_wr_slot 
 static bool tx_write_due(const struct smc_conn *conn, bool more)
 {
 	return !(conn->tx.state & (SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT)) &&
-	       tx_data_ready(conn, more);
+	       smc_ring_tx_has_room(&conn->tx.ring) && tx_data_ready(conn, more);
 }
 
 /*

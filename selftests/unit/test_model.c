@@ -339,6 +339,7 @@ static bool end_push(struct model *m, unsigned int me)
 	unsigned int n = smc_ring_tx_plan(&e->tx, SMC_PLAN_NO_STOP, max, piece), i;
 	struct request *r;
 
+	INVARIANT(m, !n == !(smc_ring_tx_unsent(&e->tx) && smc_ring_tx_has_room(&e->tx)));
 	if (!n && !update_is_due(e))
 		return false;
 	r = new_request(e);

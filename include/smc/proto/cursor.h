@@ -286,6 +286,19 @@ static inline u32 smc_ring_tx_window(const struct smc_ring_tx *tx)
 }
 
 /**
+ * smc_ring_tx_has_room() - Check whether the peer's RMBE takes a byte at all
+ * @tx: send side
+ *
+ * Return: false if smc_ring_tx_plan() finds no room, neither in the window nor in the reserve.
+ */
+static inline bool smc_ring_tx_has_room(const struct smc_ring_tx *tx)
+{
+	u32 room = smc_ring_tx_peer_room(tx);
+
+	return room > (tx->request_update ? 0 : tx->reserve);
+}
+
+/**
  * smc_ring_tx_blocked() - Check whether the writer is blocked (flag B)
  * @tx: send side
  *
