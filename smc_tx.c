@@ -723,6 +723,15 @@ static bool tx_link_held(struct smc_conn *conn)
 	return false;
 }
 
+/* Return whether there is anything to post: most pushes come just in case. */
+static bool tx_has_work(const struct smc_conn *conn)
+{
+	const struct smc_conn_tx *tx = &conn->tx;
+
+	return smc_ring_tx_unsent(&tx->ring) || tx->cons_due || tx->state_due || tx->urg.flag_due ||
+	       tx->move.state == SMC_MOVE_ASK;
+}
+
 /**
  * smc_tx_push_locked() - Post what may go
  * @conn: connection
@@ -738,8 +747,8 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 	bool write_due;
 
 	lockdep_assert_held(&conn->lock);
-	if (conn->tx.stopped || !conn->tx.peer_size || !smc_link_usable(conn->link) ||
-	    conn->state == SMC_CONN_INIT || tx_link_held(conn))
+	if (!tx_has_work(conn) || conn->tx.stopped || !conn->tx.peer_size ||
+	    !smc_link_usable(conn->link) || conn->state == SMC_CONN_INIT || tx_link_held(conn))
 		return;
 	if (conn->tx.move.state == SMC_MOVE_ASK)
 		tx_ask_move(conn);
