@@ -388,7 +388,7 @@ int smc_ring_rx_take_cursor(struct smc_ring_rx *rx, const struct smc_cdc_cursor 
 	return rc;
 }
 
-/* Same as smc_ring_rx_update_due() without forced updates, for a consumer cursor at @cursor. */
+/* Same as smc_ring_rx_weigh_update() without forced updates, for a consumer cursor at @cursor. */
 static enum smc_cursor_update ring_rx_update_at(const struct smc_ring_rx *rx, u64 cursor)
 {
 	u32 gain = (u32)(cursor - rx->announced);
@@ -406,7 +406,7 @@ static enum smc_cursor_update ring_rx_update_at(const struct smc_ring_rx *rx, u6
 }
 
 /**
- * smc_ring_rx_update_due() - Check whether the consumer cursor needs a CDC message of its own
+ * smc_ring_rx_weigh_update() - Decide how urgent a CDC message for the consumer cursor is
  * @rx: receive side
  *
  * RFC 7609 section 4.5.1, refined. While the peer can write, an update pays when the peer sees less
@@ -423,7 +423,7 @@ static enum smc_cursor_update ring_rx_update_at(const struct smc_ring_rx *rx, u6
  *
  * Return: enum smc_cursor_update.
  */
-enum smc_cursor_update smc_ring_rx_update_due(const struct smc_ring_rx *rx)
+enum smc_cursor_update smc_ring_rx_weigh_update(const struct smc_ring_rx *rx)
 {
 	u64 cursor = smc_ring_rx_cursor_pos(rx);
 

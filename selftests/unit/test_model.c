@@ -340,6 +340,7 @@ static bool end_push(struct model *m, unsigned int me)
 	struct request *r;
 
 	INVARIANT(m, !n == !(smc_ring_tx_unsent(&e->tx) && smc_ring_tx_has_room(&e->tx)));
+	INVARIANT(m, smc_ring_rx_update_due(&e->rx) == smc_ring_rx_weigh_update(&e->rx));
 	if (!n && !update_is_due(e))
 		return false;
 	r = new_request(e);

@@ -154,7 +154,7 @@ u32 smc_ring_rx_withheld(const struct smc_ring_rx *rx);
 bool smc_ring_rx_starved(const struct smc_ring_rx *rx);
 int smc_ring_rx_take_cursor(struct smc_ring_rx *rx, const struct smc_cdc_cursor *wire, bool blocked,
 			    bool asks);
-enum smc_cursor_update smc_ring_rx_update_due(const struct smc_ring_rx *rx);
+enum smc_cursor_update smc_ring_rx_weigh_update(const struct smc_ring_rx *rx);
 void smc_ring_rx_force_update(struct smc_ring_rx *rx);
 
 /*
@@ -438,6 +438,21 @@ static inline u32 smc_ring_rx_get_lent(const struct smc_ring_rx *rx, u32 *off)
 static inline bool smc_ring_rx_has_lent(const struct smc_ring_rx *rx)
 {
 	return rx->lent_start < rx->lent_end;
+}
+
+/**
+ * smc_ring_rx_update_due() - Check whether the consumer cursor needs a CDC message of its own
+ * @rx: receive side
+ *
+ * Return: enum smc_cursor_update, as smc_ring_rx_weigh_update().
+ */
+static inline enum smc_cursor_update smc_ring_rx_update_due(const struct smc_ring_rx *rx)
+{
+	/* nothing was asked for, and the peer sees at least half of the ring free */
+	if (!rx->force && !rx->force_pos && !rx->peer_requests && !rx->peer_blocked &&
+	    (u32)(rx->produced - rx->announced) <= rx->size / 2)
+		return SMC_CURSOR_UPDATE_NONE;
+	return smc_ring_rx_weigh_update(rx);
 }
 
 /**
