@@ -192,21 +192,41 @@ void smc_stream_trace(const struct sock *sk, struct smc_conn *conn, size_t len, 
 
 /* ---- upcalls of the connection ----------------------------------------------- */
 
-static void stream_get(struct smc_sock *smc)
-{
-	sock_hold(smc_sock_sk(smc));
-}
-
-/* sk_write_space of a socket in SMC mode. Under RCU, since sk_socket may go at any time. */
-static void stream_write_space(struct sock *sk)
+/*
+ * Return the file's part of a socket if somebody waits for room, or NULL. Under RCU, since
+ * sk_socket may go at any time.
+ */
+static struct socket *stream_get_starved(const struct sock *sk)
 {
 	struct socket *sock = READ_ONCE(sk->sk_socket);
+
+	smp_mb();	/* pairs with the smp_mb__after_atomic() of sendmsg and poll */
+	return sock && test_bit(SOCK_NOSPACE, &sock->flags) ? sock : NULL;
+}
+
+/*
+ * smc_conn_events.get: as with TCP, sk_write_space() is only called for those who wait for room.
+ * BHs are off, so this is an RCU section.
+ */
+static unsigned int stream_get(struct smc_sock *smc, unsigned int bits)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	if (bits == SMC_CONN_WRITABLE && !stream_get_starved(sk))
+		return 0;
+	sock_hold(sk);
+	return bits;
+}
+
+/* sk_write_space of a socket in SMC mode. Under RCU. */
+static void stream_write_space(struct sock *sk)
+{
+	struct socket *sock = stream_get_starved(sk);
 	struct smc_conn *conn;
 	struct socket_wq *wq;
 	bool enough;
 
-	smp_mb();	/* pairs with the smp_mb__after_atomic() of sendmsg and poll */
-	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags))
+	if (!sock)
 		return;
 	conn = smc_sock_conn_get(smc_sk(sk));
 	enough = !conn || smc_stream_writable(conn);

@@ -1347,8 +1347,9 @@ static struct smc_sock *conn_owner_sock(struct conn_owner *owner)
 	return (struct smc_sock *)owner;
 }
 
-static void conn_owner_get(struct smc_sock *sock)
+static unsigned int conn_owner_get(struct smc_sock *sock, unsigned int bits)
 {
+	return bits;
 }
 
 static void conn_owner_notify(struct smc_sock *sock, unsigned int bits)

@@ -51,8 +51,9 @@ struct upgrade_env {
 static struct upgrade_env *upgrade_current;
 
 /* The connection passes its owner on and does not look at it. */
-static void upgrade_env_get(struct smc_sock *owner)
+static unsigned int upgrade_env_get(struct smc_sock *owner, unsigned int bits)
 {
+	return bits;
 }
 
 static void upgrade_env_notify(struct smc_sock *owner, unsigned int bits)

@@ -50,12 +50,13 @@ struct smc_stats;
 
 /**
  * struct smc_conn_events - how a connection notifies its owner, the socket
- * @get: take the reference on @owner that the next @notify drops; under conn->lock; never fails
+ * @get: return which of the bits @owner has a use for, and if there are any, take the reference
+ *	that the next @notify drops; under conn->lock
  * @notify: SMC_CONN_* bits; any context including softirq, no lock of this layer held; only a hint:
  *	may come twice, late or in any order. Drops the reference on @owner
  */
 struct smc_conn_events {
-	void (*get)(struct smc_sock *owner);
+	unsigned int (*get)(struct smc_sock *owner, unsigned int bits);
 	void (*notify)(struct smc_sock *owner, unsigned int bits);
 };
 
@@ -331,7 +332,7 @@ struct smc_conn {
 /**
  * struct smc_conn_notification - notification collected under conn->lock, sent after it
  * @events: table of the owner, NULL: nothing to send
- * @owner: reference held
+ * @owner: reference held, unless there is nothing to send
  * @bits: SMC_CONN_* bits
  */
 struct smc_conn_notification {
@@ -351,12 +352,11 @@ struct smc_conn_notification {
 static inline void smc_conn_prepare_notification(struct smc_conn *conn, unsigned int bits,
 						 struct smc_conn_notification *note)
 {
-	note->events = bits ? conn->events : NULL;
-	note->bits = bits;
-	if (!note->events)
-		return;
+	const struct smc_conn_events *events = bits ? conn->events : NULL;
+
+	note->bits = events ? events->get(conn->owner, bits) : 0;
+	note->events = note->bits ? events : NULL;
 	note->owner = conn->owner;
-	note->events->get(note->owner);
 }
 
 /**
