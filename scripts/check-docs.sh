@@ -290,7 +290,7 @@ differ "the code" "$tmp/timers" timers.rst "$tmp/named"
 result "timers.rst has every timer"
 
 sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1/p' "$top/base/stats.c" | sort > "$tmp/counters"
-sed -n '/^\/proc\/net\/smc_stat$/,/^Settings$/s/^\([a-z_]*\)   *[A-Za-z].*/\1/p' \
+sed -n '/^\/proc\/net\/smc_stat$/,/^The kernel log$/s/^\([a-z_]*\)   *[A-Za-z].*/\1/p' \
 	troubleshooting.rst | sort > "$tmp/named"
 differ base/stats.c "$tmp/counters" troubleshooting.rst "$tmp/named"
 result "troubleshooting.rst has every counter"
