@@ -59,7 +59,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..21"
+echo "1..22"
 
 # --- files
 
