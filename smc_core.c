@@ -588,6 +588,8 @@ struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8
 	link->uid = lgr->id + num;
 	__set_bit(slot, &lgr->slots);
 	smc_link_get(link);	/* for the caller */
+	WRITE_ONCE(lgr->slot_uids[slot], link->uid);
+	smp_wmb();	/* pairs with smc_lgr_slot_is_of() */
 	/* Also those that the peer announced too late for the previous link of this slot. */
 	smc_rtoken_clear_slot(lgr, slot);
 	rcu_assign_pointer(lgr->links[slot], link);
@@ -859,6 +861,7 @@ static int lgr_add_first_link(struct smc_lgr *lgr, struct smc_path *path)
 	if (lgr->role == SMC_SERVER)
 		link->num = lgr->next_link_num++;
 	link->uid = lgr->id + 1;
+	lgr->slot_uids[0] = link->uid;
 	__set_bit(0, &lgr->slots);
 	RCU_INIT_POINTER(lgr->links[0], link);
 	return 0;

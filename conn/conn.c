@@ -264,7 +264,7 @@ struct smc_conn *smc_conn_create(struct smc_lgr *lgr, struct smc_link *link, u32
  * RMBs as it can hold; -EBUSY, see smc_rtoken_add(); -ENOKEY if the peer has not announced
  * this RMB to the group; -EADDRINUSE if RMBE or token belong to another connection, whose end the
  * peer may have seen before us; -ECONNABORTED if the link is lost, and with it the meaning of the
- * key, or the first contact.
+ * key, the first contact, or the way to the RMB.
  */
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end)
 {
@@ -286,6 +286,9 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 	idx = end->first ? smc_rtoken_get(conn->lgr, named->slot, end->rkey, end->addr) :
 			   smc_rtoken_get_known(conn->lgr, named->slot, end->rkey, end->addr);
 	rc = idx < 0 ? idx : 0;
+	/* a link that got the slot of our lost one may have the same key for another RMB */
+	if (!rc && !smc_lgr_slot_is_of(conn->lgr, named))
+		rc = -ENOKEY;
 	/* over another link than ours only if it works; then the connection begins there */
 	if (!rc && named != link && !smc_rtoken_has_link(conn->lgr, idx, link->slot) &&
 	    !smc_link_usable(named))
@@ -301,7 +304,10 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 		claim->off = (u64)end->size * (end->index - 1);
 		claim->size = end->size;
 		claim->token = end->token;
-		rc = smc_claim_begin(conn->lgr, claim);
+		if (smc_link_fenced(named) && !smc_conn_reachable_slots(conn))
+			rc = -ECONNABORTED;
+		else
+			rc = smc_claim_begin(conn->lgr, claim);
 	}
 	if (rc) {
 		claim->rtoken = -1;

@@ -944,6 +944,15 @@ static void conn_peer_end_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
 	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
 	ask.first = false;
+	/* another link has the slot: the key there is one of its own */
+	e.lgr->slot_uids[e.second->slot]++;
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
+	e.lgr->slot_uids[e.second->slot]--;
+	/* no other link leads to the RMB */
+	rtoken->links = 0;
+	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), -ECONNABORTED);
+	rtoken->links = BIT(0);
+	KUNIT_EXPECT_EQ(test, rtoken->refs, 1);
 	KUNIT_EXPECT_EQ(test, smc_conn_set_peer(other, &ask), 0);
 	KUNIT_EXPECT_EQ(test, rtoken->refs, 2);
 	smc_conn_activate(other);

@@ -281,6 +281,8 @@ struct smc_lgr_peer_end {
  * @links: link set, RCU pointers indexed by slot; written under @mutex
  * @unlinked: likewise, links that are out of @links and being shut down
  * @prev_peer_ends: peer's end of the last link that left the slot; read without lock
+ * @slot_uids: @uid of the latest link of each slot; written under @mutex, before keys of that link
+ *	are known
  * @slots: bit per slot: in use, or its last link is still being shut down; under @mutex
  * @next_link_num: server: next link number to assign; under @mutex
  * @conns: token index -> struct smc_lgr_conn_entry; RCU readers; XA_FLAGS_LOCK_BH
@@ -342,6 +344,7 @@ struct smc_lgr {
 	struct smc_link __rcu *links[SMC_LGR_LINKS];
 	struct smc_link __rcu *unlinked[SMC_LGR_LINKS];
 	struct smc_lgr_peer_end prev_peer_ends[SMC_LGR_LINKS];
+	u32 slot_uids[SMC_LGR_LINKS];
 	unsigned long slots;
 	u8 next_link_num;
 	struct xarray conns;
@@ -459,6 +462,16 @@ static inline struct smc_link *smc_link_iter_next_rcu(struct smc_link_iter *iter
 #define smc_lgr_for_each_link_rcu(group, pos)				\
 	for (struct smc_link_iter iter_ = { .lgr = (group) };		\
 	     ((pos) = smc_link_iter_next_rcu(&iter_));)
+
+/*
+ * Return true if no other link has had the slot of @link since. To be called after keys of the slot
+ * were read: if so, they are keys of @link.
+ */
+static inline bool smc_lgr_slot_is_of(const struct smc_lgr *lgr, const struct smc_link *link)
+{
+	smp_rmb();	/* pairs with smc_lgr_add_link() */
+	return READ_ONCE(lgr->slot_uids[link->slot]) == link->uid;
+}
 
 struct smc_link *smc_lgr_get_link(struct smc_lgr *lgr, u32 slot);
 struct smc_link *smc_lgr_get_link_by_num(struct smc_lgr *lgr, u8 num);
