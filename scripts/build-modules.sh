@@ -72,7 +72,9 @@ for series in "$@"; do
 	case $series in
 	*/*)
 		kdir=$(readlink -f "$series")
-		release=$(cat "$kdir/include/config/kernel.release") || exit 1
+		release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' \
+			"$kdir/include/generated/utsrelease.h")
+		[ -n "$release" ] || exit 1
 		;;
 	*)
 		kdir=$cache/kernels/$series/headers
