@@ -70,12 +70,7 @@ inputs()
 
 for series in "$@"; do
 	case $series in
-	*/*)
-		kdir=$(readlink -f "$series")
-		release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' \
-			"$kdir/include/generated/utsrelease.h")
-		[ -n "$release" ] || exit 1
-		;;
+	*/*)	kdir=$(readlink -m "$series") ;;
 	*)
 		kdir=$cache/kernels/$series/headers
 		[ -e "$kdir/Makefile" ] || {
@@ -86,9 +81,10 @@ for series in "$@"; do
 			echo "no headers for $series in $cache: run $how" >&2
 			exit 1
 		}
-		release=$(basename "$(readlink -f "$cache/kernels/$series")")
 		;;
 	esac
+	"$top/scripts/kernel-supported.sh" "$kdir" || exit 1
+	release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' "$kdir/include/generated/utsrelease.h")
 	out=$top/build/$release$suffix
 	sources="$("$top/scripts/sources.sh") $(cd "$top" && echo selftests/kunit/*.[ch])"
 	# shellcheck disable=SC2046,SC2086 # lists of files
@@ -137,8 +133,7 @@ for series in "$@"; do
 		;;
 	esac
 	set +e
-	"$top/scripts/kernel-supported.sh" "$kdir" &&
-		$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} \
+	$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} \
 			${cross:+CROSS_COMPILE=$cross} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \
 			${fault:+SMC_FAULT=y} ${gcov:+SMC_GCOV=y} ${kunit:+SMC_KUNIT=y} \

@@ -15,7 +15,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 [ $# -gt 0 ] || set -- 6.1 6.12 7 6.12-rt 6.12-arm64 6.1-s390x
-"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" || exit 1
+"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || exit 1
 
 # result VERDICT NAME: the log is shown when it failed
 result()
@@ -39,13 +39,12 @@ check()
 	local kernel=$1 config built release options=-n
 
 	case $kernel in
-	*/*)	config=$kernel/.config ;;
+	*/*)	;;
 	*)
 		"$top/selftests/vm/fetch.sh" --headers-only --no-host "$kernel" > "$log" 2>&1 || {
 			result "not ok" "$kernel: no headers"
 			return
 		}
-		config=${SMC_VM_CACHE:-$top/.cache/vm}/kernels/$kernel/headers/.config
 		;;
 	esac
 	# the options of check-vm.sh, which would build them anew otherwise
@@ -56,6 +55,7 @@ check()
 		return
 	}
 	built=$(sed -n 's/^[a-z]* \(.*\)\/smc.ko and smc_diag.ko$/\1/p' "$log")
+	config=$built/kdir/.config
 	release=$(modinfo -F vermagic "$built/smc.ko" | cut -d ' ' -f 1)
 	if [ "$release" != "${built##*/}" ] ||
 	   [ "$(field "$built/smc_diag.ko" Machine)" != "$(field "$built/smc.ko" Machine)" ]; then
