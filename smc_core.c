@@ -590,7 +590,7 @@ struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8
 	smc_link_get(link);	/* for the caller */
 	WRITE_ONCE(lgr->slot_uids[slot], link->uid);
 	smp_wmb();	/* pairs with smc_lgr_slot_is_of() */
-	/* Also those that the peer announced too late for the previous link of this slot. */
+	/* Forget the keys of the previous link of this slot, and those announced too late. */
 	smc_rtoken_clear_slot(lgr, slot);
 	rcu_assign_pointer(lgr->links[slot], link);
 	rc = smc_pool_map_link(&lgr->pool, slot, link->qp);

@@ -287,7 +287,7 @@ int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end
 			   smc_rtoken_get_known(conn->lgr, named->slot, end->rkey, end->addr);
 	rc = idx < 0 ? idx : 0;
 	/* a link that got the slot of our lost one may have the same key for another RMB */
-	if (!rc && !smc_lgr_slot_is_of(conn->lgr, named))
+	if (!rc && !smc_lgr_slot_is_of(named))
 		rc = -ENOKEY;
 	/* over another link than ours only if it works; then the connection begins there */
 	if (!rc && named != link && !smc_rtoken_has_link(conn->lgr, idx, link->slot) &&

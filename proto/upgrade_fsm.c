@@ -10,8 +10,8 @@
  *   end of file again.
  * - Once SMC is agreed, an error of TCP counts while bytes of either direction may still be inside.
  *   The peer may have lost them, so RST counts for ever.
- * - So long C of the peer waits, too: it may have overtaken bytes of either direction, or their
- *   acknowledgment.
+ * - C of the peer waits until TCP is empty: it may have overtaken bytes of either direction, or
+ *   their acknowledgment.
  */
 #include <smc/proto/upgrade.h>
 

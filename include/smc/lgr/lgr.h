@@ -467,10 +467,10 @@ static inline struct smc_link *smc_link_iter_next_rcu(struct smc_link_iter *iter
  * Return true if no other link has had the slot of @link since. To be called after keys of the slot
  * were read: if so, they are keys of @link.
  */
-static inline bool smc_lgr_slot_is_of(const struct smc_lgr *lgr, const struct smc_link *link)
+static inline bool smc_lgr_slot_is_of(const struct smc_link *link)
 {
 	smp_rmb();	/* pairs with smc_lgr_add_link() */
-	return READ_ONCE(lgr->slot_uids[link->slot]) == link->uid;
+	return READ_ONCE(link->lgr->slot_uids[link->slot]) == link->uid;
 }
 
 struct smc_link *smc_lgr_get_link(struct smc_lgr *lgr, u32 slot);
