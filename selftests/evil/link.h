@@ -21,6 +21,7 @@
 #define EL_ELEM_LEN	16384		/* RMBE size of our RMB; its code in CLC messages is 0 */
 #define EL_MSG_MAX	16384		/* longest message or WRITE that we send */
 #define EL_LLC_TYPES	16
+#define EL_OTHERS	2		/* groups of the good client and of the case */
 #define EL_KEYS		8		/* RMBs of the server with known rkeys on a further link */
 
 /* Offsets in Proposal, Accept and Confirm. */
@@ -263,6 +264,7 @@ int el_witness_connect(const struct evil_target *t, unsigned int port);
 bool el_ask(int witness, unsigned int port, u64 bytes, unsigned int timeout_ms,
 	    struct el_report *r);
 u64 el_counter(int witness, const char *name);
+u64 el_groups(int witness);
 u64 el_resources(int witness, const char *kind);
 int el_order_connect(int witness, const struct tl_addr *at, unsigned int name);
 bool el_order_outcome(int witness, unsigned int timeout_ms, struct el_outcome *o);
@@ -381,6 +383,7 @@ bool el_served_refuses(struct el_env *e, struct el_second *s, struct el_link *fa
 
 bool el_second_open(struct el_env *e, struct el_second *s);
 void el_second_end(struct el_second *s);
+bool el_await_alone(struct el_env *e);
 bool el_counted(struct el_env *e, struct el_link *l, const char *a, const char *b, u64 before);
 
 bool el_alive(struct el_env *e, struct el_conn *c);

@@ -10,7 +10,6 @@
 #include "link.h"
 
 #define GROUPS		64	/* default of net.smc.smcr_max_host_groups */
-#define OTHERS		2	/* groups of the good client and of the case */
 #define HELD		(GROUPS + 6)
 #define CONTACTS	300	/* first contacts, all in all */
 #define SLACK		8	/* groups that end, but are not counted yet */
@@ -22,13 +21,6 @@
 /* Groups of the host under attack, the latest ones. */
 static struct el_link links[HELD];
 static struct el_conn conns[HELD];
-
-static u64 groups_now(struct el_env *e)
-{
-	u64 ended = el_counter(e->witness, "lgr_term");
-
-	return el_counter(e->witness, "first_contact") - ended;
-}
 
 static void poll_all(struct el_env *e)
 {
@@ -87,9 +79,9 @@ static void conn_abort(struct el_conn *c)
 /* Check how many groups and queue pairs the server has now. */
 static bool few_groups(struct el_env *e)
 {
-	u64 groups = groups_now(e), qps = el_resources(e->witness, "qp");
+	u64 groups = el_groups(e->witness), qps = el_resources(e->witness, "qp");
 
-	if (groups <= GROUPS + OTHERS + SLACK && qps <= QPS * (2 * GROUPS + OTHERS + SLACK))
+	if (groups <= GROUPS + EL_OTHERS + SLACK && qps <= QPS * (2 * GROUPS + EL_OTHERS + SLACK))
 		return true;
 	ktap_note("the server has %llu groups and %llu queue pairs", (unsigned long long)groups,
 		  (unsigned long long)qps);
@@ -171,7 +163,7 @@ static bool groups_await_end(struct el_env *e)
 {
 	for (int i = 0; i < 100; i++) {
 		el_poll(e->l);
-		if (el_resources(e->witness, "qp") <= QPS * OTHERS)
+		if (el_resources(e->witness, "qp") <= QPS * EL_OTHERS)
 			return true;
 		tl_sleep_ms(100);
 	}

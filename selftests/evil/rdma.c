@@ -120,18 +120,25 @@ static bool send_too_long(struct el_env *e)
 	return e->l->status == IBV_WC_RETRY_EXC_ERR || check_refused(e->l);
 }
 
-static u64 messages_received(struct el_env *e)
-{
-	return el_counter(e->witness, "rx_cdc") + el_counter(e->witness, "rx_llc");
-}
-
-/* Consumes receives of the server whose buffers have old messages: none may be handled again. */
+/*
+ * Consumes receives of the server whose buffers have old messages: none may be handled again. First
+ * each buffer gets a CDC message: LLC messages are no measure, since the good client's group has
+ * some, too, while nobody else sends a CDC message.
+ */
 static bool write_with_imm(struct el_env *e)
 {
 	static const u8 buf[64];
 	u64 at = e->a->peer_addr + e->a->peer_len - sizeof(buf);
-	u64 before = messages_received(e), now;
+	u64 before, now;
 
+	for (int i = 0; i < 300; i++) {
+		if (el_claim(e->a, 0))
+			return false;
+	}
+	/* all of them have been handled when the application has what comes behind */
+	if (!el_alive(e, e->a))
+		return false;
+	before = el_counter(e->witness, "rx_cdc");
 	for (int i = 0; i < 300; i++) {
 		size_t len = i % 3 ? i % 3 == 1 ? 44 : sizeof(buf) : 0;
 
@@ -140,7 +147,7 @@ static bool write_with_imm(struct el_env *e)
 	}
 	if (el_flush(e->l, WAIT_MS))
 		return false;
-	now = messages_received(e);
+	now = el_counter(e->witness, "rx_cdc");
 	if (now != before)
 		ktap_note("%llu old messages were handled again",
 			  (unsigned long long)(now - before));

@@ -92,6 +92,29 @@ void el_second_end(struct el_second *s)
 }
 
 /**
+ * el_await_alone() - wait until all groups of earlier cases have ended
+ * @e: case; its group has been made
+ *
+ * For a case that counts links: those of a group that did not end in order fail some time later.
+ *
+ * Return: true if there are only the groups of the good client and of the case.
+ */
+bool el_await_alone(struct el_env *e)
+{
+	u64 until = tl_now_ns() + WAIT_MS * TL_NSEC_PER_MSEC;
+
+	while (el_groups(e->witness) > EL_OTHERS) {
+		if (tl_now_ns() >= until) {
+			ktap_note("groups of earlier cases are left");
+			return false;
+		}
+		el_poll(e->l);
+		tl_sleep_ms(5);
+	}
+	return true;
+}
+
+/**
  * el_counted() - wait until a counter, or the sum of two, has grown
  * @e: case
  * @l: first link of a group to poll meanwhile, so that it answers requests

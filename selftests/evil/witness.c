@@ -561,6 +561,14 @@ u64 el_counter(int witness, const char *name)
 	return witness_request(witness, line) ? strtoull(line, NULL, 10) : 0;
 }
 
+/* Count the module's groups, without those that end. */
+u64 el_groups(int witness)
+{
+	u64 ended = el_counter(witness, "lgr_term");
+
+	return el_counter(witness, "first_contact") - ended;
+}
+
 /* Count the module's queue pairs, memory regions, ...; @kind is rdma(8)'s name of them. */
 u64 el_resources(int witness, const char *kind)
 {
