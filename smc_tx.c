@@ -233,7 +233,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
  *
  * Context: As smc_tx_write().
  * Return: as smc_tx_write(); -EOPNOTSUPP, -ENOMEM or -EFAULT if the bytes have to be copied
- * instead.
+ * instead: the first ring has no room for pages, and a ring that follows it has to be copied to.
  */
 ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 			   struct ubuf_info *uarg)
@@ -242,6 +242,8 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 	ssize_t done;
 	u32 room;
 
+	if (smc_conn_ring_is_first(conn))
+		return -EOPNOTSUPP;
 	spin_lock_bh(&conn->lock);
 	if (!smc_conn_state_may_send(conn->state) || conn->shut_pending) {
 		spin_unlock_bh(&conn->lock);

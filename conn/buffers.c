@@ -4,8 +4,9 @@
  * the size is free, the pool grows by a region, which is mapped and registered on every link and,
  * if it is an RMB, announced to the peer by CONFIRM RKEY (RFC 7609 section 3.5.5.2.1).
  *
- * A connection that turns out to send a stream gets a bigger send ring: its writer and the RNIC
- * then wait for each other less often. Others do not need the memory.
+ * The first send ring is small: most of many connections are idle. The first write that needs more
+ * takes a ring of full size. A connection that turns out to send a stream gets a bigger one: its
+ * writer and the RNIC then wait for each other less often. Others do not need the memory.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -29,7 +30,7 @@
 #define GROW_AFTER	8
 #define GROW_WITHIN	HZ
 #define GROW_TIMES	4
-/* A ring that another work or a lost link kept from growing does so again after this time. */
+/* A ring that another work, a lost link or lack of memory kept from growing tries again. */
 #define GROW_AGAIN	(HZ / 10)
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
@@ -173,15 +174,33 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	}
 	if (grower)
 		smc_pool_grow_end(pool, kind);
-	if (!rc)
+	/* with a first ring goes one of full size, which is counted */
+	if (!rc && size != SMC_ELEM_SIZE_FIRST)
 		conn_count_elem(conn, kind, size, grown);
 	return rc;
 }
 
+/*
+ * Take the first send ring. If there is no memory for one of full size, the connection had better
+ * be TCP: that one is taken, too, and left to whoever writes first.
+ */
+static int conn_take_first_ring(struct smc_conn *conn, const struct conn_supply *supply)
+{
+	struct smc_elem *elem = &conn->tx.elem;
+	int rc;
+
+	rc = conn_elem_take(conn, SMC_REGION_SND, conn->tx.want, supply, elem);
+	if (rc)
+		return rc;
+	elem->used = 0;
+	smc_elem_free(&conn->lgr->pool, elem, false);
+	return conn_elem_take(conn, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, supply, elem);
+}
+
 /**
- * smc_conn_take_buffers() - Take a send ring and an RMBE for a new connection
+ * smc_conn_take_buffers() - Take a first send ring and an RMBE for a new connection
  * @conn: connection that no other context knows
- * @sndbuf: wanted bytes of the send ring
+ * @sndbuf: wanted bytes of the send ring that will follow
  * @rcvbuf: wanted bytes of the RMBE
  * @announce: subsequent contact: register new regions and announce them to the peer at once
  * @cancel: give up when set by another context
@@ -202,8 +221,8 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 	int rc;
 
 	supply.deadline = jiffies + (supply.patient ? CONFIRM_LONG : TAKE_TIME);
-	rc = conn_elem_take(conn, SMC_REGION_SND, smc_elem_round_size(sndbuf), &supply,
-			    &conn->tx.elem);
+	conn->tx.want = smc_elem_round_size(sndbuf);
+	rc = conn_take_first_ring(conn, &supply);
 	if (!rc)
 		rc = conn_elem_take(conn, SMC_REGION_RMB, smc_elem_round_size(rcvbuf), &supply,
 				    &conn->rx.elem);
@@ -255,6 +274,14 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 
 /* ---- a bigger send ring ------------------------------------------------------ */
 
+/* Return the size of the ring that follows the present one; the same one if it is the largest. */
+static u32 conn_next_size(const struct smc_conn *conn)
+{
+	if (smc_conn_ring_is_first(conn))
+		return conn->tx.want;
+	return smc_elem_round_size(conn->tx.ring.size * GROW_TIMES);
+}
+
 /* The writer may look at the state without the lock, see smc_conn_grow_ring(). */
 static void conn_growth_enter(struct smc_conn_growth *growth, enum smc_growth_state state)
 {
@@ -269,8 +296,8 @@ static void conn_growth_restart(struct smc_conn *conn, unsigned long pause)
 }
 
 /*
- * Take an element for the bigger ring. Not by conn_elem_take(): connections that need memory do
- * not wait for this, nor does this wait for them. -EBUSY: another work adds one.
+ * Take an element for the bigger ring. Not by conn_elem_take(): new connections do not wait for
+ * this, nor does this wait for them. -EBUSY: another work adds one.
  */
 static int conn_growth_take(struct smc_conn *conn, u32 size, const struct conn_supply *supply,
 			    struct smc_elem *elem)
@@ -294,6 +321,49 @@ static int conn_growth_take(struct smc_conn *conn, u32 size, const struct conn_s
 	return rc == -ENOENT ? -EBUSY : rc;
 }
 
+/* Hand the bigger ring to the writer, who notes what there is to zero when it copies into it. */
+static void conn_offer_ring(struct smc_conn *conn, const struct smc_elem *elem)
+{
+	conn->tx.growth.elem = *elem;
+	conn->tx.growth.elem.used = 0;
+	conn_growth_enter(&conn->tx.growth, SMC_GROWTH_READY);
+}
+
+/*
+ * Return whether a writer may sleep because its first ring is full. As long as bytes are queued it
+ * may: it cannot ask again, and while the peer's window is closed no completion wakes it.
+ */
+static bool conn_writer_may_wait(const struct smc_conn *conn)
+{
+	return smc_conn_ring_is_first(conn) && smc_conn_state_may_send(conn->state) &&
+	       !conn->tx.stopped && !smc_ring_tx_drained(&conn->tx.ring);
+}
+
+/*
+ * Take note of what the work has got; @link: that of the connection when it began. Return whether
+ * it has to come again.
+ */
+static bool conn_growth_tried(struct smc_conn *conn, const struct smc_elem *elem, int rc,
+			      const struct smc_link *link)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	lockdep_assert_held(&conn->lock);
+	if (!rc) {
+		conn_offer_ring(conn, elem);
+		smc_conn_timer_ring_offered(conn);
+	} else if (conn_writer_may_wait(conn)) {
+		return true;
+	} else if (rc == -EBUSY || conn->link != link || smc_conn_ring_is_first(conn)) {
+		/* a fast stream would queue thousands of works in a second until it succeeds */
+		conn_growth_enter(growth, SMC_GROWTH_NONE);
+		conn_growth_restart(conn, GROW_AGAIN);
+	} else {
+		conn_growth_enter(growth, SMC_GROWTH_DONE);
+	}
+	return false;
+}
+
 /*
  * Take the bigger ring; in a work, since it may wait for the RNIC. On the queue of the group: that
  * of all connections runs their closes and timers. The connection keeps the group; should its last
@@ -301,40 +371,39 @@ static int conn_growth_take(struct smc_conn *conn, u32 size, const struct conn_s
  */
 static void conn_growth_work_fn(struct work_struct *work)
 {
-	struct smc_conn *conn = container_of(work, struct smc_conn, tx.growth.work);
+	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn,
+					     tx.growth.work);
 	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct conn_supply supply = { .announce = true, .extra = true };
+	struct conn_supply supply = { .announce = true };
+	struct smc_conn_notification note;
 	struct smc_elem elem = {};
 	struct mem_cgroup *old;
+	bool again;
 	u32 size;
 	int rc;
 
 	spin_lock_bh(&conn->lock);
 	supply.link = conn->link;
 	smc_link_get(supply.link);
-	size = smc_elem_round_size(conn->tx.ring.size * GROW_TIMES);
+	supply.extra = !smc_conn_ring_is_first(conn);
+	size = conn_next_size(conn);
 	spin_unlock_bh(&conn->lock);
 
 	old = set_active_memcg(growth->memcg);
 	rc = conn_growth_take(conn, size, &supply, &elem);
 	set_active_memcg(old);
-	mem_cgroup_put(growth->memcg);
 	spin_lock_bh(&conn->lock);
-	if (!rc) {
-		growth->elem = elem;
-		/* nothing to zero until the writer copies into it */
-		growth->elem.used = 0;
-		conn_growth_enter(growth, SMC_GROWTH_READY);
-		smc_conn_timer_ring_offered(conn);
-	} else if (rc == -EBUSY || conn->link != supply.link) {
-		/* a fast stream would queue thousands of works in a second until it succeeds */
-		conn_growth_enter(growth, SMC_GROWTH_NONE);
-		conn_growth_restart(conn, GROW_AGAIN);
-	} else {
-		conn_growth_enter(growth, SMC_GROWTH_DONE);
-	}
+	again = conn_growth_tried(conn, &elem, rc, supply.link);
+	smc_conn_prepare_notification(conn, smc_conn_ring_is_offered(conn) ? SMC_CONN_WRITABLE : 0,
+				      &note);
 	spin_unlock_bh(&conn->lock);
+	smc_conn_send_notification(&note);
 	smc_link_put(supply.link);
+	if (again) {
+		queue_delayed_work(conn->lgr->wq, &growth->work, GROW_AGAIN);
+		return;
+	}
+	mem_cgroup_put(growth->memcg);
 	smc_conn_put(conn);
 }
 
@@ -346,11 +415,8 @@ void smc_conn_init_growth(struct smc_conn *conn)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
 
-	INIT_WORK(&growth->work, conn_growth_work_fn);
+	INIT_DELAYED_WORK(&growth->work, conn_growth_work_fn);
 	growth->since = jiffies;
-	/* no larger elements: the writer need not ask whenever its ring is full */
-	if (smc_elem_round_size(conn->tx.elem.size * GROW_TIMES) == conn->tx.elem.size)
-		conn_growth_enter(growth, SMC_GROWTH_DONE);
 }
 
 /* Return whether a bigger ring is of use: runs of pages use only the numbers of the ring. */
@@ -359,25 +425,42 @@ static bool conn_growth_helps(const struct smc_conn *conn)
 	return !conn->tx.stopped && smc_zerocopy_is_empty(conn);
 }
 
+/* Return how long no work asks for a ring, because the last one has got none; 0: not so. */
+static unsigned long conn_growth_pause(const struct smc_conn_growth *growth)
+{
+	unsigned long left = growth->since - jiffies;
+
+	/* a comparison of times would take one that was idle for weeks for one in its pause */
+	return left <= GROW_AGAIN ? left : 0;
+}
+
 /* Return whether much was sent in short time: this is a stream, to a peer that reads. */
 static bool conn_is_streaming(struct smc_conn *conn)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
 	struct smc_ring_tx *ring = &conn->tx.ring;
 
-	/* a comparison of times would take a stream that was idle for weeks for one in its pause */
-	if (growth->since - jiffies - 1 < GROW_AGAIN)
+	if (conn_growth_pause(growth))
 		growth->from = ring->completed;
 	else if (time_after(jiffies, growth->since + GROW_WITHIN))
 		conn_growth_restart(conn, 0);
 	return ring->completed - growth->from >= (u64)GROW_AFTER * ring->size;
 }
 
-/* Ask for a bigger ring, to be charged to @memcg. */
+/*
+ * Ask for a bigger ring, to be charged to @memcg. After the first ring there is one at once, unless
+ * the pool has none. If it is too early, a work asks later: the writer may sleep by then.
+ */
 static void conn_growth_begin(struct smc_conn *conn, struct mem_cgroup *memcg)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
+	struct smc_elem elem;
 
+	if (smc_conn_ring_is_first(conn) && !conn_growth_pause(growth) &&
+	    !smc_elem_take(&conn->lgr->pool, SMC_REGION_SND, conn->tx.want, &elem)) {
+		conn_offer_ring(conn, &elem);
+		return;
+	}
 	conn_growth_enter(growth, SMC_GROWTH_WANTED);
 #ifdef CONFIG_MEMCG
 	if (memcg)
@@ -385,7 +468,7 @@ static void conn_growth_begin(struct smc_conn *conn, struct mem_cgroup *memcg)
 #endif
 	growth->memcg = memcg;
 	smc_conn_get(conn);
-	queue_work(conn->lgr->wq, &growth->work);
+	queue_delayed_work(conn->lgr->wq, &growth->work, conn_growth_pause(growth));
 }
 
 /*
@@ -432,22 +515,35 @@ static bool conn_change_ring(struct smc_conn *conn, u64 end)
 	swap(conn->tx.elem, growth->elem);
 	/* smc_tx_get_space() and smc_stream_writable() read it without the lock: either will do */
 	WRITE_ONCE(ring->size, conn->tx.elem.size);
+	WRITE_ONCE(conn->tx.want, conn->tx.elem.size);
 	/* until then the RNIC may read the previous ring */
 	growth->until = ring->sent;
 	conn_growth_enter(growth, SMC_GROWTH_CHANGED);
-	if (smc_conn_growth_over_locked(conn))
-		smc_conn_queue_work(conn);
 	return true;
+}
+
+/* Take the offered ring back, as the connection's device cannot read it, and ask again later. */
+static void conn_decline_ring(struct smc_conn *conn, struct mem_cgroup *memcg,
+			      struct smc_elem *unused)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	*unused = growth->elem;
+	growth->elem.region = NULL;
+	conn_growth_enter(growth, SMC_GROWTH_NONE);
+	conn_growth_restart(conn, GROW_AGAIN);
+	if (smc_conn_ring_is_first(conn))
+		conn_growth_begin(conn, memcg);
 }
 
 /**
  * smc_conn_grow_ring() - Take a step towards a bigger send ring
- * @conn: connection whose ring is full
+ * @conn: connection whose ring is full, or will be
  * @memcg: cgroup to charge it to, which the caller holds; NULL: none
  *
  * Called by the writer, again and again: first asks for a bigger ring, then changes to it.
- * smc_conn_take_unused_ring_locked() ends the growth. Not to be called if the application has set
- * the size.
+ * smc_conn_take_unused_ring_locked() ends the growth. Beyond the first ring not to be called if the
+ * application has set the size.
  *
  * Context: Process; takes conn->lock. The one writer (socket lock).
  * Return: true if the ring has grown.
@@ -455,17 +551,22 @@ static bool conn_change_ring(struct smc_conn *conn, u64 end)
 bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
-	bool ready, grown;
+	struct smc_elem unused = {};
+	bool ready, grown = false;
 	u64 pos, end;
 
 	/* Most often so, and final: the lock is not needed to find out. */
 	if (READ_ONCE(growth->state) == SMC_GROWTH_DONE)
 		return false;
 	spin_lock_bh(&conn->lock);
-	if (growth->state == SMC_GROWTH_NONE && conn_growth_helps(conn) && conn_is_streaming(conn))
+	if (growth->state == SMC_GROWTH_NONE && conn_growth_helps(conn) &&
+	    (smc_conn_ring_is_first(conn) || conn_is_streaming(conn)))
 		conn_growth_begin(conn, memcg);
-	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn) &&
-		conn_bigger_is_mapped(conn);
+	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn);
+	if (ready && !conn_bigger_is_mapped(conn)) {
+		conn_decline_ring(conn, memcg, &unused);
+		ready = false;
+	}
 	if (ready) {
 		conn_growth_enter(growth, SMC_GROWTH_COPYING);
 		growth->elem.used = growth->elem.size;
@@ -473,13 +574,14 @@ bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 	pos = conn->tx.ring.completed;
 	end = conn->tx.ring.prepared;
 	spin_unlock_bh(&conn->lock);
-	if (!ready)
-		return false;
-
-	conn_copy_ring(conn, pos, end);
-	spin_lock_bh(&conn->lock);
-	grown = conn_change_ring(conn, end);
-	spin_unlock_bh(&conn->lock);
+	if (ready) {
+		conn_copy_ring(conn, pos, end);
+		spin_lock_bh(&conn->lock);
+		grown = conn_change_ring(conn, end);
+		smc_conn_take_unused_ring_locked(conn, &unused);
+		spin_unlock_bh(&conn->lock);
+	}
+	smc_elem_free(&conn->lgr->pool, &unused, false);
 	return grown;
 }
 
@@ -496,7 +598,12 @@ void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *un
 	struct smc_conn_growth *growth = &conn->tx.growth;
 
 	lockdep_assert_held(&conn->lock);
-	if (smc_conn_growth_over_locked(conn)) {
+	if (smc_conn_growth_over_locked(conn) && growth->elem.size == SMC_ELEM_SIZE_FIRST &&
+	    conn_next_size(conn) > conn->tx.ring.size) {
+		conn_growth_enter(growth, SMC_GROWTH_NONE);
+		conn_growth_restart(conn, 0);
+	} else if (smc_conn_growth_over_locked(conn)) {
+		/* or there are no larger elements: the writer need not ask when its ring is full */
 		conn_growth_enter(growth, SMC_GROWTH_DONE);
 	} else if (growth->state == SMC_GROWTH_READY && smc_conn_timer_ring_expired(conn)) {
 		conn_growth_enter(growth, SMC_GROWTH_NONE);
@@ -522,7 +629,8 @@ int smc_conn_register_buffers(struct smc_conn *conn)
 	mutex_lock(&conn->lgr->mutex);
 	rc = smc_pool_register_link(&conn->lgr->pool, conn->link->slot);
 	mutex_unlock(&conn->lgr->mutex);
+	/* one of RMBEs, one of first rings, one of rings of full size */
 	if (!rc)
-		smc_stats_add(conn->net, SMC_STAT_MR_REG, SMC_REGION_KINDS);
+		smc_stats_add(conn->net, SMC_STAT_MR_REG, 3);
 	return rc;
 }

@@ -215,7 +215,7 @@ static void tcpinfo_fill_sizes(const struct smc_conn *conn, struct tcp_info *inf
 	info->tcpi_rcv_mss = mtu;
 	info->tcpi_advmss = mtu;
 	info->tcpi_pmtu = mtu;
-	info->tcpi_snd_cwnd = max_t(u32, min(tx->size, tx->peer_size) / max_t(u32, mtu, 1), 1);
+	info->tcpi_snd_cwnd = max_t(u32, min(conn->tx.want, tx->peer_size) / max_t(u32, mtu, 1), 1);
 	info->tcpi_snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	info->tcpi_rcv_ssthresh = rx->size;
 	info->tcpi_rcv_space = rx->size;

@@ -68,8 +68,9 @@ int smc_cursor_advance(u64 cur, u64 limit, u32 size, const struct smc_cdc_cursor
  */
 int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserve)
 {
-	if (!smc_ring_size_is_valid(size) || !smc_ring_size_is_valid(peer_size) ||
-	    reserve >= peer_size)
+	/* no message names the send ring: it may be smaller than what can be announced */
+	if (!size || size > SMC_RING_MAX || size & (size - 1) ||
+	    !smc_ring_size_is_valid(peer_size) || reserve >= peer_size)
 		return -EINVAL;
 	memset(tx, 0, sizeof(*tx));
 	tx->size = size;

@@ -183,10 +183,11 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 				       u32 max_pages, bool extra)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
+	u32 least = kind == SMC_REGION_RMB ? SMC_ELEM_SIZE_MIN : SMC_ELEM_SIZE_FIRST;
 	struct smc_region *region;
 	int rc = -ENOMEM;
 
-	if (!nelem || size < SMC_ELEM_SIZE_MIN || !is_power_of_2(size))
+	if (!nelem || size < least || !is_power_of_2(size))
 		return ERR_PTR(-EINVAL);
 	region = smc_fault_null(REGION, kzalloc(sizeof(*region), REGION_GFP));
 	if (!region)
@@ -241,7 +242,7 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
  * smc_region_alloc() - Add an unpublished region to a pool
  * @pool: pool
  * @kind: RMB or send region
- * @size: element size, from smc_elem_round_size()
+ * @size: element size, from smc_elem_round_size(), or SMC_ELEM_SIZE_FIRST
  * @max_pages: pages that one MR of the link's device can cover
  *
  * The region has as many elements as @max_pages and the size of the group allow, and fewer

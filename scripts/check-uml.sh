@@ -303,7 +303,8 @@ run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devic
 [ "$flavour" = debug ] || run "$p-ecmp" --topology netns --virtual-time --module ours \
 	--script "$cases/ecmp.sh" --timeout 400
 # the links of groups
-run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" --timeout 700
+run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" \
+	--add "$tests/bench/smc_hold" --timeout 750
 # ... in virtual time: latencies, and links that are lost again and again
 [ "$flavour" = debug ] || run "$p-links-time" --topology netns --virtual-time --links 2 \
 	--module ours --script "$cases/links.sh" --env "LINKS_OF=policies:200 forgets:2400" \

@@ -147,7 +147,7 @@ static bool sendmsg_may_send(struct smc_sock *smc, const struct smc_conn *conn)
 
 static void sendmsg_count(const struct smc_conn *conn, int flags, size_t len)
 {
-	if (len > conn->tx.ring.size)
+	if (len > conn->tx.want)
 		smc_stats_count(conn->stats, SMC_STAT_TX_SMALL, 1);
 	if (len > conn->tx.peer_size)
 		smc_stats_count(conn->stats, SMC_STAT_TX_PEER_SMALL, 1);
@@ -203,7 +203,7 @@ static ssize_t sendmsg_write(struct smc_conn *conn, struct sendmsg_call *call)
 static ssize_t sendmsg_lose(struct smc_conn *conn, struct sendmsg_call *call)
 {
 	struct iov_iter *from = &call->msg->msg_iter;
-	size_t len = min_t(size_t, msg_data_left(call->msg), conn->tx.ring.size);
+	size_t len = min_t(size_t, msg_data_left(call->msg), conn->tx.want);
 
 	len -= fault_in_iov_iter_readable(from, len);
 	if (!len)
@@ -214,9 +214,15 @@ static ssize_t sendmsg_lose(struct smc_conn *conn, struct sendmsg_call *call)
 	return len;
 }
 
+/* An eighth of a ring is little (smc_tx.c): return true if the first ring is too small for @len. */
+static bool sendmsg_leaves_first_ring(const struct smc_conn *conn, size_t len)
+{
+	return len > SMC_ELEM_SIZE_FIRST / 8 && smc_conn_ring_is_first(conn);
+}
+
 /*
- * The ring is full: return true if it has grown instead. As with TCP, a size that the program has
- * set is kept, whatever it is and whenever it was set.
+ * The ring is full, or the first one: return true if it has grown instead. As with TCP, a size that
+ * the program has set is kept, whatever it is and whenever it was set.
  */
 static bool sendmsg_grow_ring(struct smc_sock *smc, struct smc_conn *conn)
 {
@@ -224,11 +230,11 @@ static bool sendmsg_grow_ring(struct smc_sock *smc, struct smc_conn *conn)
 
 	sock_owned_by_me(sk);
 	/* set by the core before 6.7, later by smc_sockopt_set(): both with the socket lock held */
-	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK)
+	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK && !smc_conn_ring_is_first(conn))
 		return false;
 	if (!smc_conn_grow_ring(conn, smc_sock_memcg(sk)))
 		return false;
-	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
+	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
 	/* others wait for room, too: no completion tells them while the peer's window is closed */
 	rcu_read_lock();
 	sk->sk_write_space(sk);
@@ -311,8 +317,11 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	}
 	/* a reference: connect(AF_UNSPEC) may drop the socket's while this call sleeps */
 	conn = smc_stream_conn_get_locked(smc);
-	if (conn)
+	if (conn) {
 		sendmsg_count(conn, call.flags, len);
+		if (sendmsg_leaves_first_ring(conn, len))
+			sendmsg_grow_ring(smc, conn);
+	}
 	rc = sendmsg_write_all(smc, conn, &call);
 	if (call.copied) {
 		smc_stats_count_size(smc->stats, SMC_HIST_TX_REQ, call.copied);

@@ -281,14 +281,15 @@ static u8 sock_diag_state(struct smc_sock *smc, const struct smc_conn *conn)
 	return SMC_DIAG_STATE_INIT;
 }
 
+/* @sndbuf: size of the send ring, which is smaller at first: the cursors shall not tell. */
 static void sock_info_cursors(struct smc_sock_info *info, const struct smc_ring_tx *tx,
-			      const struct smc_ring_rx *rx)
+			      const struct smc_ring_rx *rx, u32 sndbuf)
 {
 	smc_cursor_from_pos(rx->produced, rx->size, &info->rx_prod);
 	smc_ring_rx_get_cursor(rx, &info->tx_cons);
-	smc_cursor_from_pos(tx->prepared, tx->size, &info->tx_prep);
-	smc_cursor_from_pos(tx->sent, tx->size, &info->tx_sent);
-	smc_cursor_from_pos(tx->completed, tx->size, &info->tx_fin);
+	smc_cursor_from_pos(tx->prepared, sndbuf, &info->tx_prep);
+	smc_cursor_from_pos(tx->sent, sndbuf, &info->tx_sent);
+	smc_cursor_from_pos(tx->completed, sndbuf, &info->tx_fin);
 	/* 0 until the handshake has received the size of the peer's RMBE */
 	if (tx->peer_size) {
 		smc_cursor_from_pos(tx->peer_consumed, tx->peer_size, &info->rx_cons);
@@ -303,10 +304,10 @@ static void sock_info_conn(struct smc_sock_info *info, struct smc_conn *conn)
 
 	spin_lock_bh(&conn->lock);
 	info->token = conn->token;
-	info->sndbuf = conn->tx.elem.size;
+	info->sndbuf = conn->tx.want;
 	info->rmbe = conn->rx.elem.size;
 	info->peer_rmbe = conn->tx.peer_size;
-	sock_info_cursors(info, &conn->tx.ring, &conn->rx.ring);
+	sock_info_cursors(info, &conn->tx.ring, &conn->rx.ring, info->sndbuf);
 	info->rx_flags = conn->rx.peer_state;
 	info->tx_flags = conn->tx.state;
 	info->tx_blocked = conn->tx.sent_blocked;

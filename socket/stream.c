@@ -14,6 +14,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include <smc/conn/buffers.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/link.h>
@@ -157,13 +158,14 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
  * smc_stream_writable() - check for enough free space in the send ring to report or wake for
  * @conn: connection
  *
- * A third of the ring, as in sk_stream_is_writeable(). Any context, no lock.
+ * A third of the ring, as in sk_stream_is_writeable(), or a bigger ring. Any context, no lock.
  *
  * Return: true if there is enough.
  */
 bool smc_stream_writable(const struct smc_conn *conn)
 {
-	return smc_tx_get_space(conn) >= READ_ONCE(conn->tx.ring.size) / 3;
+	return smc_tx_get_space(conn) >= READ_ONCE(conn->tx.ring.size) / 3 ||
+	       smc_conn_ring_is_offered(conn);
 }
 
 /**
@@ -417,7 +419,7 @@ void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 	smc->conn = conn;
 	smc->synced_state = -1;
 	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
-	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.ring.size);
+	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
 	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
 	/* pairs with smc_sock_mode(): a reader of the mode sees the connection */
 	smp_store_release(&smc->mode, SMC_MODE_SMC);

@@ -17,8 +17,12 @@
 #define DEFAULT_PORT	4430
 #define MAX_CONNS	20000UL
 
+/* Bytes each way of a connection that speaks. */
+#define SPEECH		(256 * 1024)
+
 static struct trf_client client = { .timeout_ms = 60000, .seed = 1 };
-static bool silent;
+static bool silent, speak;
+static int fds[MAX_CONNS];
 
 /* Open a connection and exchange one byte in each direction on it, unless it is to be silent. */
 static int open_conn(struct trf_outcome *out)
@@ -39,6 +43,17 @@ static int open_conn(struct trf_outcome *out)
 		return err;
 	}
 	return fd;
+}
+
+static int speak_on(int fd, struct trf_outcome *out)
+{
+	struct trf_req req;
+
+	client.seed++;
+	trf_client_req(&client, &req, TRF_STREAM);
+	req.to_server = SPEECH;
+	req.to_client = SPEECH;
+	return trf_client_stream(&client, fd, &req, out);
 }
 
 static int run_command(const char *command, unsigned long conns)
@@ -68,9 +83,16 @@ static int hold_conns(const char *command, char **counts, int nr)
 				MAX_CONNS);
 			return 2;
 		}
+		for (unsigned long n = 0; speak && n < open; n++) {
+			if (speak_on(fds[n], &out)) {
+				fprintf(stderr, "smc_hold: connection %lu: %s\n", n + 1, out.what);
+				return 1;
+			}
+		}
 		for (; open < want; open++) {
 			/* they are closed when the process ends */
-			if (open_conn(&out) < 0) {
+			fds[open] = open_conn(&out);
+			if (fds[open] < 0) {
 				fprintf(stderr, "smc_hold: connection %lu: %s\n", open + 1,
 					out.what);
 				return 1;
@@ -90,11 +112,12 @@ static void bad_usage(void)
 		"  --port N      port of the server (default %u)\n"
 		"  --require M   smc or tcp: any other mode is an error\n"
 		"  --silent      nothing is sent; else a byte each way\n"
+		"  --speak       for each NUMBER but the first, those that are open send 256 KiB each way\n"
 		"COMMAND runs with $CONNS connections open, for each NUMBER\n", DEFAULT_PORT);
 	exit(2);
 }
 
-enum { O_FAMILY = 1, O_CONNECT, O_PORT, O_REQUIRE, O_RUN, O_SILENT, O_NR };
+enum { O_FAMILY = 1, O_CONNECT, O_PORT, O_REQUIRE, O_RUN, O_SILENT, O_SPEAK, O_NR };
 
 static const struct option longopts[] = {
 	{ "family",	required_argument, NULL, O_FAMILY },
@@ -103,6 +126,7 @@ static const struct option longopts[] = {
 	{ "require",	required_argument, NULL, O_REQUIRE },
 	{ "run",	required_argument, NULL, O_RUN },
 	{ "silent",	no_argument, NULL, O_SILENT },
+	{ "speak",	no_argument, NULL, O_SPEAK },
 	{ }
 };
 
@@ -118,6 +142,7 @@ int main(int argc, char **argv)
 			bad_usage();
 		val[o] = optarg;
 		silent |= o == O_SILENT;
+		speak |= o == O_SPEAK;
 	}
 	client.proto = tl_proto_find(val[O_FAMILY] ? val[O_FAMILY] : "smc");
 	port = val[O_PORT] ? strtoul(val[O_PORT], NULL, 0) : DEFAULT_PORT;

@@ -20,9 +20,10 @@
 #define PORT		4490
 #define COUNTERS	128
 #define ELEM		65536		/* a ring of the default size */
-/* the first region of send rings, and the first two */
-#define SND_REGION	(2 * ELEM)
-#define SND_REGIONS	(10 * ELEM)
+#define FIRST		2048		/* the first ring of each connection */
+/* one region of rings of full size, one of first rings, and a second one of these */
+#define SND_REGION	(2 * (ELEM + FIRST))
+#define SND_REGIONS	(SND_REGION + 8 * FIRST)
 /* the first RMB of a group, and the second: */
 #define REGION		(8 * ELEM)
 #define SECOND_REGION	(32 * ELEM)
@@ -427,7 +428,7 @@ static void handshake_reset(void)
 	tl_sleep_ms(30000);
 	CHECK_MOVED(&from, { "hs_reset", { 0, 1 } }, { "clnt_hs_err", { 0, 1 } },
 		    { "srv_hs_err", { 1, 0 } }, { "first_contact", BOTH(1) },
-		    { "lgr_term", BOTH(1) }, { "mr_reg", { 0, 2 } },
+		    { "lgr_term", BOTH(1) }, { "mr_reg", { 0, 3 } },
 		    { "tx_buf_alloc", BOTH(1) }, { "rx_buf_alloc", BOTH(1) },
 		    /* each RMBE was announced to the other end */
 		    { "elem_quarantine", BOTH(1) },
@@ -551,8 +552,8 @@ static void memory(void)
 		    { "clnt_hs_usecs", { 0, ANY } },
 		    { "srv_hs_usecs", { ANY, 0 } }, { "tx_llc", BOTH(ANY) },
 		    { "rx_llc", BOTH(ANY) }, { "rkey_confirm", BOTH(1) }, { "mr_reg", BOTH(ANY) },
-		    { "tx_buf_alloc", BOTH(2) }, { "rx_buf_alloc", BOTH(2) },
-		    { "tx_buf_reuse", BOTH(7) }, { "rx_buf_reuse", BOTH(7) },
+		    { "tx_buf_alloc", BOTH(1) }, { "rx_buf_alloc", BOTH(2) },
+		    { "tx_buf_reuse", BOTH(8) }, { "rx_buf_reuse", BOTH(7) },
 		    { "rmb_bytes", BOTH(REGIONS) }, { "tx_bytes", BOTH(9) },
 		    { "rx_bytes", BOTH(9) }, { "tx_write_bytes", BOTH(9) }, { "tx_cnt", BOTH(9) },
 		    { "rx_cnt", BOTH(9) });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Environment of the suites of connections, see conn_env.h. */
+#include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
@@ -45,6 +46,7 @@ void conn_env_begin(struct kunit *test, struct conn_env *e)
 	/* the same RMB of the peer over the first link */
 	conn_env_add_key(e, 0);
 	smc_conn_activate(e->conn);
+	KUNIT_ASSERT_TRUE(test, smc_conn_grow_ring(e->conn, NULL));
 }
 
 void conn_env_end(struct conn_env *e)

@@ -1566,19 +1566,19 @@ static void conn_give_full(struct kunit *test, struct smc_conn *conn, u32 *ring,
 {
 	u8 *tx = conn->tx.elem.addr, *rx = conn->rx.elem.addr;
 
-	memset(tx, 0x66, ENV_RING);
+	memset(tx, 0x66, SMC_ELEM_SIZE_FIRST);
 	memset(rx, 0x77, ENV_RING);
 	smc_conn_give_buffers(conn);
 	KUNIT_EXPECT_NULL(test, conn->tx.elem.region);
 	KUNIT_EXPECT_NULL(test, conn->rx.elem.region);
-	for (*ring = 0; *ring < ENV_RING && !tx[*ring]; (*ring)++)
+	for (*ring = 0; *ring < SMC_ELEM_SIZE_FIRST && !tx[*ring]; (*ring)++)
 		;
 	for (*rmbe = 0; *rmbe < ENV_RING && !rx[*rmbe]; (*rmbe)++)
 		;
 	/* nothing behind is zeroed, and for the other cases all is zero again */
-	KUNIT_EXPECT_FALSE(test, memchr_inv(tx + *ring, 0x66, ENV_RING - *ring));
+	KUNIT_EXPECT_FALSE(test, memchr_inv(tx + *ring, 0x66, SMC_ELEM_SIZE_FIRST - *ring));
 	KUNIT_EXPECT_FALSE(test, memchr_inv(rx + *rmbe, 0x77, ENV_RING - *rmbe));
-	memset(tx, 0, ENV_RING);
+	memset(tx, 0, SMC_ELEM_SIZE_FIRST);
 	memset(rx, 0, ENV_RING);
 	smc_conn_discard(conn, false);
 }
@@ -1596,7 +1596,7 @@ static void conn_zeroes_used(struct kunit *test)
 		{ 0, 0, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED, SMC_CDC_S_CLOSED, 0, false, 0, 0 },
 		/* around the ring */
 		{ ENV_RING + 5, 2 * ENV_RING, SMC_CDC_S_CLOSED, SMC_CDC_S_CLOSED, 0, false,
-		  ENV_RING, ENV_RING },
+		  SMC_ELEM_SIZE_FIRST, ENV_RING },
 		/* the peer may have written what it did not announce */
 		{ 100, 200, SMC_CDC_S_DONE, SMC_CDC_S_CLOSED, 0, false, 100, ENV_RING },
 		{ 100, 200, SMC_CDC_S_CLOSED | SMC_CDC_S_ABORT, 0, 0, false, 100, ENV_RING },

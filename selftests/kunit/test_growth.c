@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit: the send ring of a stream grows (conn/buffers.c). The group layer is the real one, the
- * RDMA device a fake.
+ * KUnit: a ring of full size follows the first one, and that of a stream grows (conn/buffers.c).
+ * The group layer is the real one, the RDMA device a fake.
  */
+#include <linux/bitmap.h>
+#include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -15,6 +17,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <smc/base/host.h>
+#include <smc/base/settings.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
@@ -28,11 +31,14 @@
 #include "lgr_env.h"
 #include "suites.h"
 
+#define FIRST		SMC_ELEM_SIZE_FIRST
 #define SIZE		16384
 #define GROWN		(4 * SIZE)
 /* What is in the ring from here on wraps in both rings. */
 #define START		(GROWN - 5000)
 #define PATIENCE	(5 * HZ)
+/* What a program writes. */
+#define BYTE		0x5a
 
 /**
  * struct growth_env - state of one case
@@ -40,7 +46,7 @@
  * @first: link that stays, with a reference
  * @second: link that the connection uses, with a reference
  * @conn: the connection
- * @small: its ring at the beginning
+ * @small: its ring before it grows
  */
 struct growth_env {
 	struct smc_lgr *lgr;
@@ -74,15 +80,14 @@ static void growth_fill(struct kunit *test, struct growth_env *e)
 	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e->conn), 16);
 }
 
-/* A connection over the second of two links, whose ring is full; nothing of that is completed. */
-static void growth_begin(struct kunit *test, struct growth_env *e)
+/* A connection over the second of two links, on which nothing was written. */
+static void growth_connect(struct kunit *test, struct growth_env *e)
 {
 	static const struct smc_conn_peer_end peer = {
 		.token = 0x77, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
 		.first = true,
 	};
 	struct smc_rtoken *rtoken;
-	struct smc_conn_tx *tx;
 	bool cancel = false;
 
 	e->lgr = env_create_group_up(test, SMC_SERVER, 1);
@@ -93,12 +98,22 @@ static void growth_begin(struct kunit *test, struct growth_env *e)
 	e->conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &peer), 0);
-	tx = &e->conn->tx;
-	rtoken = &e->lgr->rtokens[tx->claim.rtoken];
+	rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
 	rtoken->rkey[0] = 0x11;
 	rtoken->addr[0] = 0x1000;
 	rtoken->links |= BIT(0);
 	smc_conn_activate(e->conn);
+	e->small = e->conn->tx.elem;
+}
+
+/* The same with a ring of full size, which is full; nothing of that is completed. */
+static void growth_begin(struct kunit *test, struct growth_env *e)
+{
+	struct smc_conn_tx *tx;
+
+	growth_connect(test, e);
+	KUNIT_ASSERT_TRUE(test, smc_conn_grow_ring(e->conn, NULL));
+	tx = &e->conn->tx;
 	e->small = tx->elem;
 	spin_lock_bh(&e->conn->lock);
 	tx->ring.prepared = START;
@@ -174,6 +189,15 @@ static void growth_run_work(struct growth_env *e)
 static bool growth_small_is_used(const struct growth_env *e)
 {
 	return test_bit(e->small.index - 1, e->small.region->used);
+}
+
+/* Expect that the previous ring is free, and that the next connection finds nothing in it. */
+static void growth_expect_given_back(struct kunit *test, const struct growth_env *e)
+{
+	flush_delayed_work(&e->conn->work);
+	KUNIT_EXPECT_FALSE(test, growth_small_is_used(e));
+	KUNIT_EXPECT_NULL(test, e->conn->tx.growth.elem.region);
+	KUNIT_EXPECT_FALSE(test, memchr_inv(e->small.addr, 0, e->small.size));
 }
 
 static void growth_complete(const struct smc_link *link)
@@ -265,22 +289,28 @@ static void growth_failover_ready(struct kunit *test)
 	growth_end(&e);
 }
 
-/* A link that does not know the bigger ring: the connection keeps its own until it does. */
+/* A link that does not know the bigger ring: that is given back, and the writer asks again. */
 static void growth_link_without(struct kunit *test)
 {
 	struct smc_region_link *map;
 	struct smc_mapping *mapping;
+	struct smc_elem bigger;
 	struct growth_env e;
 
 	growth_begin(test, &e);
 	growth_until_ready(test, &e);
+	bigger = e.conn->tx.growth.elem;
 	map = &e.conn->tx.growth.elem.region->maps[e.second->slot];
 	mapping = rcu_dereference_protected(map->mapping, true);
 	RCU_INIT_POINTER(map->mapping, NULL);
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_READY);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
 	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, SIZE);
+	KUNIT_EXPECT_FALSE(test, test_bit(bigger.index - 1, bigger.region->used));
 	rcu_assign_pointer(map->mapping, mapping);
+	msleep(110);
+	e.conn->tx.growth.from -= 8 * SIZE;
+	growth_until_ready(test, &e);
 	KUNIT_EXPECT_TRUE(test, growth_step(&e));
 	growth_expect_bytes(test, &e);
 	growth_end(&e);
@@ -299,7 +329,7 @@ static void growth_failover_wanted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
 	smc_link_fail(e.second, SMC_LINK_ADMIN);
 	mutex_unlock(&e.lgr->mutex);
-	flush_work(&e.conn->tx.growth.work);
+	flush_delayed_work(&e.conn->tx.growth.work);
 	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_PTR_EQ(test, e.conn->link, e.first);
 	KUNIT_EXPECT_NE(test, growth_state(&e), SMC_GROWTH_WANTED);
@@ -322,9 +352,7 @@ static void growth_gives_back_previous(struct kunit *test)
 	/* the writer need not come again */
 	growth_complete(e.second);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
-	flush_delayed_work(&e.conn->work);
-	KUNIT_EXPECT_FALSE(test, growth_small_is_used(&e));
-	KUNIT_EXPECT_NULL(test, e.conn->tx.growth.elem.region);
+	growth_expect_given_back(test, &e);
 	growth_end(&e);
 }
 
@@ -391,7 +419,7 @@ static void growth_busy_again(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
 	smc_pool_grow_extra_end(&e.lgr->pool);
-	flush_work(&growth->work);
+	flush_delayed_work(&growth->work);
 	growth->from -= 8 * SIZE;
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
@@ -430,6 +458,8 @@ static void growth_largest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
 	conn = smc_conn_create(e.lgr, e.second, 512 * 1024, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
+	conn->tx.ring.size = FIRST;
+	KUNIT_EXPECT_TRUE(test, smc_conn_grow_ring(conn, NULL));
 	KUNIT_EXPECT_EQ(test, conn->tx.growth.state, SMC_GROWTH_DONE);
 	smc_conn_discard(conn, false);
 	growth_end(&e);
@@ -442,13 +472,15 @@ static void growth_largest(struct kunit *test)
  * @sock: socket
  * @wait: entry in its wait queue, as that of epoll
  * @woken: number of wake-ups because of room
- * @sent: result of a call that waits for room
- * @ended: that call has returned
+ * @len: bytes of a call that may wait for room
+ * @sent: its result
+ * @ended: it has returned
  */
 struct growth_waiter {
 	struct socket *sock;
 	struct wait_queue_entry wait;
 	u32 woken;
+	size_t len;
 	int sent;
 	struct completion ended;
 };
@@ -466,6 +498,7 @@ static int growth_woken(struct wait_queue_entry *wait, unsigned int mode, int sy
 static void growth_wait_begin(struct kunit *test, struct growth_env *e, struct growth_waiter *w)
 {
 	memset(w, 0, sizeof(*w));
+	w->len = 16;
 	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, PF_SMC, SOCK_STREAM, SMC_PROTO_IPV4,
 					       &w->sock), 0);
 	init_completion(&w->ended);
@@ -486,9 +519,10 @@ static void growth_wait_end(struct growth_env *e, struct growth_waiter *w)
 static int growth_send(struct growth_waiter *w, size_t len, int flags)
 {
 	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL };
-	static u8 bytes[16];
+	static u8 bytes[SIZE];
 	struct kvec vec = { .iov_base = bytes, .iov_len = len };
 
+	memset(bytes, BYTE, sizeof(bytes));
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
 	return smc_stream_sendmsg(smc_sk(w->sock->sk), &msg, len);
 }
@@ -520,7 +554,7 @@ static int growth_blocked_fn(void *arg)
 {
 	struct growth_waiter *w = arg;
 
-	w->sent = growth_send(w, 16, 0);
+	w->sent = growth_send(w, w->len, 0);
 	complete_all(&w->ended);
 	return 0;
 }
@@ -615,6 +649,388 @@ static void growth_group_lost_changed(struct kunit *test)
 	growth_lose_group(test, &e);
 }
 
+/* ---- the first ring ---- */
+
+/* Count the send rings of full size that are in use. */
+static u32 first_count_full(struct growth_env *e)
+{
+	struct smc_region *region;
+	u32 n = 0;
+
+	spin_lock_bh(&e->lgr->pool.lock);
+	list_for_each_entry(region, &e->lgr->pool.regions[SMC_REGION_SND], entry)
+		if (region->elem_size == SIZE)
+			n += bitmap_weight(region->used, region->nelem);
+	spin_unlock_bh(&e->lgr->pool.lock);
+	return n;
+}
+
+/**
+ * struct first_taken - all free rings of full size: they are in use elsewhere
+ * @elem: the rings
+ * @n: how many
+ */
+struct first_taken {
+	struct smc_elem elem[8];
+	u32 n;
+};
+
+/* A connection and its socket; no ring of full size is free. */
+static void first_begin_short(struct kunit *test, struct growth_env *e, struct growth_waiter *w,
+			      struct first_taken *taken)
+{
+	growth_connect(test, e);
+	growth_wait_begin(test, e, w);
+	for (taken->n = 0; taken->n < ARRAY_SIZE(taken->elem); taken->n++)
+		if (smc_elem_take(&e->lgr->pool, SMC_REGION_SND, SIZE, &taken->elem[taken->n]))
+			break;
+	KUNIT_ASSERT_GT(test, taken->n, 0);
+	KUNIT_ASSERT_LT(test, taken->n, ARRAY_SIZE(taken->elem));
+}
+
+static void first_end_short(struct growth_env *e, struct growth_waiter *w,
+			    struct first_taken *taken)
+{
+	while (taken->n)
+		smc_elem_free(&e->lgr->pool, &taken->elem[--taken->n], false);
+	growth_wait_end(e, w);
+}
+
+/* Expect that the bytes of the stream up to @end, but for those completed, are in the ring. */
+static void first_expect_bytes(struct kunit *test, const struct growth_env *e, u32 end)
+{
+	const struct smc_conn_tx *tx = &e->conn->tx;
+	u32 from = tx->ring.completed;
+
+	KUNIT_EXPECT_EQ(test, tx->ring.prepared, end);
+	KUNIT_EXPECT_FALSE(test, memchr_inv(tx->elem.addr + from, BYTE, end - from));
+}
+
+/* Connections that are idle or write little hold no ring of full size. The next write takes it. */
+static void first_stays_small(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, FIRST);
+	/* the program is not concerned */
+	KUNIT_EXPECT_EQ(test, w.sock->sk->sk_sndbuf, 2 * SIZE);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, FIRST / 8, MSG_DONTWAIT), FIRST / 8);
+	KUNIT_EXPECT_EQ(test, first_count_full(&e), 0);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE / 2, MSG_DONTWAIT), SIZE / 2);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, SIZE);
+	KUNIT_EXPECT_EQ(test, first_count_full(&e), 1);
+	first_expect_bytes(test, &e, FIRST / 8 + SIZE / 2);
+	growth_wait_end(&e, &w);
+}
+
+/* Many small writes: the first ring is full, and no completion has come. */
+static void first_fills_up(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+	u32 i;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	for (i = 0; i < 2 * FIRST; i += 16)
+		KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), 16);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, SIZE);
+	first_expect_bytes(test, &e, 2 * FIRST);
+	growth_wait_end(&e, &w);
+}
+
+/* A program has set the size: that is the one it gets, and no other. */
+static void first_size_is_set(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	w.sock->sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), SIZE);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, SIZE);
+	e.conn->tx.growth.from -= 8 * SIZE;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
+	KUNIT_EXPECT_NE(test, growth_state(&e), SMC_GROWTH_WANTED);
+	growth_wait_end(&e, &w);
+}
+
+/* The link is lost when the ring has been changed: the bytes are written again from the new one. */
+static void first_failover(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 100, MSG_DONTWAIT), 100);
+	growth_expect_write(test, &e, e.second, 0);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 1000, MSG_DONTWAIT), 1000);
+	KUNIT_EXPECT_TRUE(test, growth_small_is_used(&e));
+	growth_lose_link(test, &e);
+	growth_expect_write(test, &e, e.first, 0);
+	first_expect_bytes(test, &e, 1100);
+	growth_wait_end(&e, &w);
+}
+
+/* The first ring goes back when nothing reads it any more, without the bytes of the program. */
+static void first_given_back(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 100, MSG_DONTWAIT), 100);
+	KUNIT_EXPECT_TRUE(test, memchr_inv(e.small.addr, 0, FIRST));
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 1000, MSG_DONTWAIT), 1000);
+	growth_run_work(&e);
+	KUNIT_EXPECT_TRUE(test, growth_small_is_used(&e));
+	growth_complete(e.second);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	growth_expect_given_back(test, &e);
+	growth_wait_end(&e, &w);
+}
+
+/* Nothing reads it when it is left: it goes back at once. */
+static void first_given_back_at_once(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 100, MSG_DONTWAIT), 100);
+	growth_complete(e.second);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_queued(e.conn), 0);
+	KUNIT_EXPECT_TRUE(test, smc_conn_grow_ring(e.conn, NULL));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	growth_expect_given_back(test, &e);
+	growth_wait_end(&e, &w);
+}
+
+/* What idle connections hold counts against the limits, and nothing else. */
+static void first_limits(struct kunit *test)
+{
+	struct smc_conn *conn[7];
+	bool cancel = false;
+	struct growth_env e;
+	u64 bytes;
+	u32 i;
+
+	growth_connect(test, &e);
+	bytes = e.lgr->host->bytes;
+	/* the first RMB has eight RMBEs */
+	for (i = 0; i < ARRAY_SIZE(conn); i++) {
+		conn[i] = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn[i]);
+	}
+	KUNIT_EXPECT_LE(test, e.lgr->host->bytes, bytes + 8 * FIRST);
+	KUNIT_EXPECT_EQ(test, first_count_full(&e), 0);
+	for (i = 0; i < ARRAY_SIZE(conn); i++)
+		smc_conn_discard(conn[i], false);
+	growth_end(&e);
+}
+
+/*
+ * More than half of the memory is in use: a stream does not get a bigger ring, but any connection
+ * one of full size, if it has to be allocated, too.
+ */
+static void first_is_no_extra(struct kunit *test)
+{
+	struct smc_settings *settings = smc_settings_get(&init_net);
+	u32 host_mem = settings->host_mem;
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	/* a stream on the first ring takes no more than that, either */
+	e.conn->tx.growth.from -= 8 * SIZE;
+	settings->host_mem = (e.lgr->host->bytes + 5 * SIZE) >> 10;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, FIRST, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.elem.size, SIZE);
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	growth_complete(e.second);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	flush_delayed_work(&e.conn->work);
+	e.conn->tx.growth.from -= 8 * SIZE;
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
+	settings->host_mem = host_mem;
+	first_end_short(&e, &w, &taken);
+}
+
+/*
+ * No memory: the writer goes on with the first ring, and waits for room as always. When there is
+ * memory, it is woken, although the peer reads nothing: no completion does that.
+ */
+static void first_without_memory(struct kunit *test)
+{
+	unsigned long until = jiffies + PATIENCE;
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	/* the environment restores it */
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
+	add_wait_queue(sk_sleep(w.sock->sk), &w.wait);
+	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	/* it is tried again, and again */
+	msleep(300);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	KUNIT_EXPECT_EQ(test, w.woken, 0);
+	smc_host_mem_max = 0;
+	while (!READ_ONCE(w.woken) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_EQ(test, w.woken, 1);
+	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	remove_wait_queue(sk_sleep(w.sock->sk), &w.wait);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), SIZE - FIRST);
+	first_expect_bytes(test, &e, SIZE);
+	first_end_short(&e, &w, &taken);
+}
+
+/* The same for a thread that sleeps in its call: others may use the socket meanwhile. */
+static void first_writer_sleeps(struct kunit *test)
+{
+	struct first_taken taken;
+	struct task_struct *task;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	smc_host_mem_max = 1;
+	w.len = SIZE;
+	task = kthread_run(growth_blocked_fn, &w, "smc_blocked");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&w.ended, HZ / 4));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.prepared, FIRST);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
+	smc_host_mem_max = 0;
+	KUNIT_EXPECT_TRUE(test, wait_for_completion_timeout(&w.ended, PATIENCE));
+	/* an end of the connection wakes it if nothing else did */
+	smc_conn_abort(e.conn, ECONNRESET);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&w.ended, PATIENCE));
+	KUNIT_EXPECT_EQ(test, w.sent, SIZE);
+	first_end_short(&e, &w, &taken);
+}
+
+/* While a region is being made, however long that takes, a call goes on with what it has. */
+static void first_does_not_wait(struct kunit *test)
+{
+	struct first_taken taken;
+	struct task_struct *task;
+	struct growth_waiter w;
+	struct growth_env e;
+	bool ended;
+
+	first_begin_short(test, &e, &w, &taken);
+	w.len = FIRST;
+	mutex_lock(&e.lgr->mutex);
+	task = kthread_run(growth_blocked_fn, &w, "smc_blocked");
+	ended = !IS_ERR(task) && wait_for_completion_timeout(&w.ended, PATIENCE);
+	mutex_unlock(&e.lgr->mutex);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	KUNIT_EXPECT_TRUE(test, ended);
+	wait_for_completion(&w.ended);
+	KUNIT_EXPECT_EQ(test, w.sent, FIRST);
+	first_end_short(&e, &w, &taken);
+}
+
+/* All is completed when an attempt fails: nobody waits, and the next write asks again. */
+static void first_asks_again(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 1000, MSG_DONTWAIT), 1000);
+	growth_complete(e.second);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	/* in its pause it asks, too, but not at once: nobody else would wake the writer */
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	smc_host_mem_max = 0;
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	first_expect_bytes(test, &e, 1000 + FIRST);
+	first_end_short(&e, &w, &taken);
+}
+
+/* The connection ends while it waits for memory: that holds it only until the next attempt. */
+static void first_ends_waiting(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	smc_conn_abort(e.conn, ECONNRESET);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	first_end_short(&e, &w, &taken);
+}
+
+/* A link that does not know the ring that is offered: the writer does not see it for ever. */
+static void first_link_without(struct kunit *test)
+{
+	struct smc_region_link *map;
+	struct smc_mapping *mapping;
+	struct growth_waiter w;
+	struct smc_elem full;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&e.lgr->pool, SMC_REGION_SND, SIZE, &full), 0);
+	map = &full.region->maps[e.second->slot];
+	mapping = rcu_dereference_protected(map->mapping, true);
+	smc_elem_free(&e.lgr->pool, &full, false);
+	RCU_INIT_POINTER(map->mapping, NULL);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, FIRST);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	KUNIT_EXPECT_FALSE(test, smc_stream_writable(e.conn));
+	rcu_assign_pointer(map->mapping, mapping);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), SIZE - FIRST);
+	first_expect_bytes(test, &e, SIZE);
+	growth_wait_end(&e, &w);
+}
+
+/* Pages are sent from a ring of full size only, and copied as long as there is none. */
+static void first_copies_pages(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	struct bio_vec vec = { .bv_page = page, .bv_len = PAGE_SIZE };
+	struct iov_iter iter;
+	struct growth_env e;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	growth_connect(test, &e);
+	iov_iter_bvec(&iter, ITER_SOURCE, &vec, 1, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, smc_tx_write_pages(e.conn, &iter, PAGE_SIZE, false, NULL),
+			-EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, iov_iter_count(&iter), PAGE_SIZE);
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, smc_tx_write_pages(e.conn, &iter, PAGE_SIZE, false, NULL),
+			PAGE_SIZE);
+	growth_end(&e);
+	put_page(page);
+}
+
 static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_failover),
 	KUNIT_CASE(growth_failover_ready),
@@ -633,6 +1049,21 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_group_lost_wanted),
 	KUNIT_CASE(growth_group_lost_ready),
 	KUNIT_CASE(growth_group_lost_changed),
+	KUNIT_CASE(first_stays_small),
+	KUNIT_CASE(first_fills_up),
+	KUNIT_CASE(first_size_is_set),
+	KUNIT_CASE(first_failover),
+	KUNIT_CASE(first_given_back),
+	KUNIT_CASE(first_given_back_at_once),
+	KUNIT_CASE(first_limits),
+	KUNIT_CASE(first_is_no_extra),
+	KUNIT_CASE(first_without_memory),
+	KUNIT_CASE(first_writer_sleeps),
+	KUNIT_CASE(first_does_not_wait),
+	KUNIT_CASE(first_asks_again),
+	KUNIT_CASE(first_ends_waiting),
+	KUNIT_CASE(first_link_without),
+	KUNIT_CASE(first_copies_pages),
 	{}
 };
 

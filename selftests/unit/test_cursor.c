@@ -128,6 +128,12 @@ static void tx_init(void)
 	struct smc_ring_tx tx;
 
 	CHECK_EQ(smc_ring_tx_init(&tx, K16 + 1, K16, 0), -EINVAL);
+	CHECK_EQ(smc_ring_tx_init(&tx, 0, K16, 0), -EINVAL);
+	CHECK_EQ(smc_ring_tx_init(&tx, 2 * SMC_RING_MAX, K16, 0), -EINVAL);
+	/* the peer's RMBE has at least 16 KiB, our ring need not */
+	CHECK_EQ(smc_ring_tx_init(&tx, K16, K16 / 2, 0), -EINVAL);
+	CHECK_EQ(smc_ring_tx_init(&tx, K16 / 8, K16, 0), 0);
+	CHECK_EQ(smc_ring_tx_free_bytes(&tx), K16 / 8);
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, 0, 0), -EINVAL);
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, K16, K16), -EINVAL);
 	CHECK_EQ(smc_ring_tx_init(&tx, K16, 2 * K16, 16), 0);

@@ -902,7 +902,8 @@ static void model_setup(struct model *m, const struct config *cfg)
 	}
 	for (i = 0; i < 2; i++) {
 		struct end *e = &m->end[i];
-		u32 ring = SMC_RMBE_SIZE_MIN << unit_below(3);
+		/* our own may be smaller than what can be announced */
+		u32 ring = SMC_RMBE_SIZE_MIN >> 3 << unit_below(6);
 		/* near the overflow of the 16 bit wrap count */
 		u64 base = unit_below(2) ? 0 : ((u64)size[1 - i] << 16) - unit_below(4 * ring);
 

@@ -16,6 +16,22 @@ void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *un
 void smc_conn_give_buffers(struct smc_conn *conn);
 int smc_conn_register_buffers(struct smc_conn *conn);
 
+/*
+ * Return true as long as the connection has its first ring, which is small. Without the lock: the
+ * writer changes it.
+ */
+static inline bool smc_conn_ring_is_first(const struct smc_conn *conn)
+{
+	return READ_ONCE(conn->tx.ring.size) < READ_ONCE(conn->tx.want);
+}
+
+/* Return true if a ring is there in place of the first one: the writer is to change to it. */
+static inline bool smc_conn_ring_is_offered(const struct smc_conn *conn)
+{
+	return smc_conn_ring_is_first(conn) &&
+	       READ_ONCE(conn->tx.growth.state) == SMC_GROWTH_READY;
+}
+
 /* Return true if the RNIC does not read the previous send ring any more; conn->lock held. */
 static inline bool smc_conn_growth_over_locked(const struct smc_conn *conn)
 {

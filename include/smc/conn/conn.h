@@ -92,8 +92,8 @@ struct smc_conn_tx_move {
 
 /* How far the send ring of a connection has grown, see smc_conn_grow_ring(). */
 enum smc_growth_state {
-	SMC_GROWTH_NONE,	/* the ring of the handshake */
-	SMC_GROWTH_WANTED,	/* a work takes a bigger one */
+	SMC_GROWTH_NONE,	/* the writer may ask for a bigger one */
+	SMC_GROWTH_WANTED,	/* a work takes it */
 	SMC_GROWTH_READY,	/* it is there, and the writer changes to it */
 	SMC_GROWTH_COPYING,	/* the writer copies what the previous one holds */
 	SMC_GROWTH_CHANGED,	/* in use, but the RNIC may still read the previous one */
@@ -104,7 +104,7 @@ enum smc_growth_state {
  * struct smc_conn_growth - growth of the send ring; under conn->lock
  * @state: changed by the writer, by @work, and by the work of the connection
  * @from: SMC_GROWTH_NONE: the stream is measured from this position on
- * @since: jiffies: and from this time on, which may be in the future
+ * @since: jiffies: and from this time on, which may be in the future: no work asks before it
  * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one.
  *	SMC_GROWTH_COPYING: the bigger ring, which is the writer's, without the lock
  * @deadline: SMC_GROWTH_READY: jiffies: the writer does not want it
@@ -120,12 +120,13 @@ struct smc_conn_growth {
 	unsigned long deadline;
 	u64 until;
 	struct mem_cgroup *memcg;
-	struct work_struct work;
+	struct delayed_work work;
 };
 
 /**
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
+ * @want: its size, for the application; @ring.size is less until the first ring is left
  * @ring: cursors; valid once @peer_size is set, before that only @ring.size
  * @reach: stream position up to which a writer may have written into @elem; never goes back
  * @claim: the peer's RMBE and token; valid once @peer_size is set, @claim.rtoken always
@@ -157,6 +158,7 @@ struct smc_conn_growth {
  */
 struct smc_conn_tx {
 	struct smc_elem elem;
+	u32 want;
 	struct smc_ring_tx ring;
 	u64 reach;
 	struct smc_claim claim;

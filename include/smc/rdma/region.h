@@ -2,7 +2,8 @@
 /*
  * Registered memory of a link group: regions and their elements. An RMB is a region of RMBEs,
  * which the peer writes into; a send region is one of send rings, which our device reads. All
- * elements of a region have the same size, 16 KiB << n. A region has one MR per link.
+ * elements of a region have the same size, 16 KiB << n, or that of a first send ring. A region has
+ * one MR per link.
  * RFC 7609 sections 2.1, 4.4.
  */
 #ifndef _SMC_RDMA_REGION_H
@@ -25,6 +26,7 @@ struct smc_qp;
 #define SMC_REGION_LINKS     9	 /* link slots of a group: 8 symmetric + 1 asymmetric */
 #define SMC_REGION_ELEMS_MAX 255 /* RMBEs per RMB: an 8-bit index on the wire, from 1 on */
 #define SMC_ELEM_SIZE_MIN    SMC_RMBE_SIZE_MIN
+#define SMC_ELEM_SIZE_FIRST  2048 /* of a first send ring: nothing on the wire names it */
 #define SMC_POOL_REGIONS_MAX 255 /* regions per group and kind */
 
 enum smc_region_kind { SMC_REGION_RMB, SMC_REGION_SND, SMC_REGION_KINDS };

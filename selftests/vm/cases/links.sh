@@ -13,7 +13,8 @@
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
-	operator:120 group_ends:120 many_regions:150 v1_many_regions:150 unload:60"
+	operator:120 group_ends:120 many_regions:150 v1_many_regions:150
+	rings:150 unload:60"
 # (In real time a busy machine adds to the latencies that "policies" compares, and "forgets" takes 20
 # minutes.)
 [ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240
@@ -234,7 +235,7 @@ counter_grown()
 	[ "$(grown "$1")" -ge "$2" ]
 }
 
-# pool KEY: bytes of the group's regions of that kind
+# pool KEY: a number of the group: bytes of the regions of a kind, connections
 pool()
 {
 	/t/smcctl --json linkgroup | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" | head -n 1
@@ -310,6 +311,74 @@ case_v1_gives_back()
 	[ "$HOST" = 1 ] || /t/smcctl ueid flush || fail "the EIDs cannot be removed"
 	check_regions_freed
 	[ "$HOST" = 1 ] || /t/smcctl ueid add SMCV2-DEFAULT-UEID
+}
+
+# members_are N: so many connections of this host are open
+members_are()
+{
+	test "$(pool connections)" = "$1"
+}
+
+# next_act N: on host 2, waits until smc_hold has begun act N
+next_act()
+{
+	[ "$HOST" = 1 ] || wait_for 60 test -e "/run/act.$1" || { show; cat /run/hold; fail "no act $1"; }
+	sync_barrier "act$1.$groups" 90 || exit 1
+}
+
+# end_act N: lets smc_hold go on
+end_act()
+{
+	sync_barrier "acted$1.$groups" 60 || exit 1
+	[ "$HOST" = 1 ] || touch "/run/acted.$1"
+}
+
+# Thirty connections on which nothing is sent have their first rings. Then all of them send, first while
+# there is no memory for rings of full size, but for the one or two that are there; then with memory.
+silent_and_speaking()
+{
+	[ -z "$spoken" ] || return 0
+	spoken=y
+	two_links
+	# those with a ring of full size share the region of two, in any case
+	least=$((2 * 65536 + (2 + 8 + 32) * 2048))
+	[ "$HOST" = 1 ] || {
+		rm -f /run/act /run/act.* /run/acted.*
+		# shellcheck disable=SC2016 # for the shell that smc_hold runs
+		/t/smc_hold --connect 10.0.0.1 --family smc --require smc --silent --speak --run \
+			'n=$(cat /run/act 2> /dev/null || echo 1); echo $((n + 1)) > /run/act
+			touch /run/act.$n; until [ -e /run/acted.$n ]; do sleep 0.1; done' \
+			30 30 30 > /run/hold 2>&1 &
+		hold=$!
+	}
+	next_act 1
+	wait_for 20 members_are 31 || { show; fail "connections are missing"; }
+	expect "bytes of rings for silent connections" "$(pool sndbuf_bytes)" -le "$least"
+	sysctl -q -w net.smc.smcr_max_host_kb=1
+	end_act 1
+	next_act 2
+	expect "bytes of rings without memory" "$(pool sndbuf_bytes)" -le "$least"
+	expect "regions refused" "$(grown mem_limited)" -ge 1
+	members_are 31 || fail "connections have ended"
+	sysctl -q -w "net.smc.smcr_max_host_kb=$enough"
+	end_act 2
+	next_act 3
+	expect "bytes of rings of full size" "$(pool sndbuf_bytes)" -ge "$((30 * 65536))"
+	end_act 3
+	[ "$HOST" = 1 ] || wait "$hold" || { cat /run/hold; fail "smc_hold: $?"; }
+}
+
+case_rings()
+{
+	spoken=
+	# what the machine has by default depends on its memory
+	enough=16384
+	sysctl -q -w "net.smc.smcr_max_host_kb=$enough"
+	one_pnetid
+	with_group silent_and_speaking
+	sysctl -q -w net.smc.smcr_max_host_kb=0
+	expect "connections aborted" "$(grown conn_abort)" -eq 0
+	/t/smcctl pnet flush
 }
 
 # one_rnic HOST: gives host HOST a single RNIC, on a switch with both cables
