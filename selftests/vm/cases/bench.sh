@@ -21,7 +21,7 @@ while [ "$i_" -lt "$ROUNDS" ]; do
 	CASES="$CASES round$i_:300"
 	eval "case_round$i_() { one_round $i_; }"
 done
-CASES="$CASES memory:${LIMIT:-300}"
+CASES="$CASES memory:${LIMIT:-300} silent:${LIMIT:-300}"
 export CASES
 
 # numbers of connections that have sent a byte, and of those that have sent nothing
@@ -239,16 +239,26 @@ raw()
 
 # --- memory ---
 
-case_memory()
+# each_with_server COMMAND: for each module, loaded anew, and TCP
+each_with_server()
 {
 	for label in $LABELS; do
 		[ "$label" != raw ] || continue
-		[ "$HOST" = 1 ] || diag "memory of $label"
-		for what in memory silent; do
-			sync_barrier "begin.$label" 120 || exit 1
-			with_server "$label" $what
-		done
+		[ "$HOST" = 1 ] || diag "$1 of $label"
+		sync_barrier "begin.$label" 120 || exit 1
+		with_server "$label" "$1"
 	done
+}
+
+case_memory()
+{
+	each_with_server memory
+}
+
+# A case of its own, as signals have their names once in each.
+case_silent()
+{
+	each_with_server silent
 }
 
 # "pd N", "cq N", "qp N", "mr N" and the bytes of the regions
