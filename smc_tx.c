@@ -509,7 +509,7 @@ static bool tx_needs_completion(const struct smc_conn_tx *tx, bool data)
  * the bytes just posted, announced by an immediate value, may be quiet: they complete together with
  * a later request, which saves an interrupt. That is a request that is no reply, one that the send
  * queue has signaled anyway, the probe of smc_tx_fence_locked(), or a tail probe. Nothing waits for
- * the room of so few bytes.
+ * the room of so few bytes: a first ring, of which they may fill half, is left for more.
  */
 static bool tx_may_be_quiet(struct smc_conn *conn)
 {
@@ -522,7 +522,8 @@ static bool tx_may_be_quiet(struct smc_conn *conn)
 	tx->turns = reply ? min(tx->turns + 1, TX_TURNS_MIN) : 0;
 	return tx->turns == TX_TURNS_MIN && (!tx->inflight || tx->quiet) &&
 	       !smc_ring_tx_unsent(&tx->ring) &&
-	       tx->ring.sent - tx->ring.completed <= tx->ring.size / 8 &&
+	       tx->ring.sent - tx->ring.completed <=
+			max_t(u32, tx->ring.size / 8, SMC_ELEM_SIZE_FIRST / 2) &&
 	       smc_zerocopy_is_empty(conn) && !conn->shut && !conn->close_pending;
 }
 

@@ -29,7 +29,7 @@ struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e)
 	return conn;
 }
 
-void conn_env_begin(struct kunit *test, struct conn_env *e)
+void conn_env_connect(struct kunit *test, struct conn_env *e)
 {
 	static const struct smc_conn_peer_end first = {
 		.token = ENV_TOKEN, .size = ENV_RING, .index = 1, .rkey = 0x22, .addr = 0x2000,
@@ -46,6 +46,11 @@ void conn_env_begin(struct kunit *test, struct conn_env *e)
 	/* the same RMB of the peer over the first link */
 	conn_env_add_key(e, 0);
 	smc_conn_activate(e->conn);
+}
+
+void conn_env_begin(struct kunit *test, struct conn_env *e)
+{
+	conn_env_connect(test, e);
 	KUNIT_ASSERT_TRUE(test, smc_conn_grow_ring(e->conn, NULL));
 }
 

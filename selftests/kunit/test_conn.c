@@ -641,12 +641,11 @@ static bool link_has_sent_signaled(const struct smc_link *link)
 	return qp->nsends && fake_ib_sent(qp, qp->nsends - 1)->flags & IB_SEND_SIGNALED;
 }
 
-/* Begin a conversation in which the last reply, number 4, is quiet. */
-static void conn_env_begin_quiet(struct kunit *test, struct conn_env *e)
+/* Have a conversation in which the last reply, number 4, is quiet. */
+static void conn_env_become_quiet(struct kunit *test, struct conn_env *e)
 {
 	u16 seq;
 
-	conn_env_begin(test, e);
 	e->lgr->peer.caps = SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM;
 	for (seq = 1; seq <= 3; seq++) {
 		conn_env_answer(e, seq, 10);
@@ -656,6 +655,27 @@ static void conn_env_begin_quiet(struct kunit *test, struct conn_env *e)
 	conn_env_answer(e, seq, 10);
 	KUNIT_EXPECT_FALSE(test, link_has_sent_signaled(e->second));
 	KUNIT_EXPECT_TRUE(test, e->conn->tx.quiet);
+}
+
+static void conn_env_begin_quiet(struct kunit *test, struct conn_env *e)
+{
+	conn_env_begin(test, e);
+	conn_env_become_quiet(test, e);
+}
+
+/* Replies out of the first ring are quiet until half of it is full. */
+static void conn_quiet_first(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_connect(test, &e);
+	conn_env_become_quiet(test, &e);
+	conn_env_answer(&e, 5, SMC_ELEM_SIZE_FIRST / 2 - 10);
+	KUNIT_EXPECT_TRUE(test, e.conn->tx.quiet);
+	conn_env_answer(&e, 6, 1);
+	KUNIT_EXPECT_TRUE(test, link_has_sent_signaled(e.second));
+	KUNIT_EXPECT_FALSE(test, e.conn->tx.quiet);
+	conn_env_end(&e);
 }
 
 /* Replies are quiet, as long as they are few bytes; what is no reply completes them. */
@@ -1673,6 +1693,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_imm_sent),
 	KUNIT_CASE(conn_quiet),
+	KUNIT_CASE(conn_quiet_first),
 	KUNIT_CASE(conn_quiet_slow),
 	KUNIT_CASE(conn_quiet_asked),
 	KUNIT_CASE(conn_quiet_closed),
