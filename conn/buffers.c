@@ -394,8 +394,7 @@ static void conn_growth_work_fn(struct work_struct *work)
 	set_active_memcg(old);
 	spin_lock_bh(&conn->lock);
 	again = conn_growth_tried(conn, &elem, rc, supply.link);
-	smc_conn_prepare_notification(conn, smc_conn_ring_is_offered(conn) ? SMC_CONN_WRITABLE : 0,
-				      &note);
+	smc_conn_prepare_notification(conn, rc || supply.extra ? 0 : SMC_CONN_WRITABLE, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 	smc_link_put(supply.link);

@@ -742,6 +742,24 @@ static void first_fills_up(struct kunit *test)
 	growth_wait_end(&e, &w);
 }
 
+/* A program polls before it writes little: a third of the first ring is more than what is free. */
+static void first_polled(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+	u32 i;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	for (i = 0; i < 2 * FIRST; i += FIRST / 8) {
+		KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+		KUNIT_EXPECT_EQ(test, growth_send(&w, FIRST / 8, MSG_DONTWAIT), FIRST / 8);
+	}
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, SIZE);
+	first_expect_bytes(test, &e, 2 * FIRST);
+	growth_wait_end(&e, &w);
+}
+
 /* A program has set the size: that is the one it gets, and no other. */
 static void first_size_is_set(struct kunit *test)
 {
@@ -899,6 +917,27 @@ static void first_without_memory(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* The program comes so late that the ring was given back: the socket stays writable. */
+static void first_offer_expires(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	spin_lock_bh(&e.conn->lock);
+	e.conn->tx.growth.deadline = jiffies;
+	spin_unlock_bh(&e.conn->lock);
+	growth_run_work(&e);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), SIZE - FIRST);
+	first_expect_bytes(test, &e, SIZE);
+	first_end_short(&e, &w, &taken);
+}
+
 /* The same for a thread that sleeps in its call: others may use the socket meanwhile. */
 static void first_writer_sleeps(struct kunit *test)
 {
@@ -1051,6 +1090,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_group_lost_changed),
 	KUNIT_CASE(first_stays_small),
 	KUNIT_CASE(first_fills_up),
+	KUNIT_CASE(first_polled),
 	KUNIT_CASE(first_size_is_set),
 	KUNIT_CASE(first_failover),
 	KUNIT_CASE(first_given_back),
@@ -1058,6 +1098,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_limits),
 	KUNIT_CASE(first_is_no_extra),
 	KUNIT_CASE(first_without_memory),
+	KUNIT_CASE(first_offer_expires),
 	KUNIT_CASE(first_writer_sleeps),
 	KUNIT_CASE(first_does_not_wait),
 	KUNIT_CASE(first_asks_again),

@@ -25,11 +25,14 @@ static inline bool smc_conn_ring_is_first(const struct smc_conn *conn)
 	return READ_ONCE(conn->tx.ring.size) < READ_ONCE(conn->tx.want);
 }
 
-/* Return true if a ring is there in place of the first one: the writer is to change to it. */
-static inline bool smc_conn_ring_is_offered(const struct smc_conn *conn)
+/*
+ * Return true if a write leaves the first ring, or finds out that there is no other one. Only then
+ * somebody asks for one: whoever polls must not wait until there is room in the first ring.
+ */
+static inline bool smc_conn_ring_may_be_left(const struct smc_conn *conn)
 {
 	return smc_conn_ring_is_first(conn) &&
-	       READ_ONCE(conn->tx.growth.state) == SMC_GROWTH_READY;
+	       READ_ONCE(conn->tx.growth.state) != SMC_GROWTH_WANTED;
 }
 
 /* Return true if the RNIC does not read the previous send ring any more; conn->lock held. */
