@@ -4,8 +4,8 @@
  * (RFC 7609 section 3.5.5.2.2).
  *
  * A group grows with its connections, region by region. A region that was not used for
- * net.smc.smcr_buf_idle_time is freed, except for one region of each kind. Until the peer has
- * confirmed that an rkey is deleted, it may write into the RMB. So an RMB whose deletion fails
+ * net.smc.smcr_buf_idle_time is freed, except for one region of each kind and size. Until the peer
+ * has confirmed that an rkey is deleted, it may write into the RMB. So an RMB whose deletion fails
  * stays registered but is not handed out (withdrawn); it is the first to be announced again
  * when the group grows. The deletion may be repeated later, because a server that runs another
  * exchange refuses it.

@@ -195,6 +195,7 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	region->pool = pool;
 	region->kind = kind;
 	region->elem_size = size;
+	region->extra = extra;
 
 	mutex_lock(&pool->mutex);
 	if (smc_fault_hit(SMC_FAULT_REGION_LIMIT) ||
@@ -378,14 +379,30 @@ void smc_region_free(struct smc_region *region)
 
 /* ---- idle regions ---- */
 
+/* Return whether the next connections find an element of the size in another region. */
+static bool region_is_spare(const struct smc_region *region)
+{
+	const struct smc_region *other;
+
+	lockdep_assert_held(&region->pool->lock);
+	if (region->extra)
+		return true;
+	list_for_each_entry(other, &region->pool->regions[region->kind], entry)
+		if (other != region && other->published && !other->extra &&
+		    other->elem_size == region->elem_size)
+			return true;
+	return false;
+}
+
 /**
  * smc_pool_take_idle() - Take an idle region out of use
  * @pool: pool
  * @kind: RMB or send region
  * @age: jiffies for which all its elements must have been free
  *
- * Takes the youngest such region. The last published region of the kind stays for the next
- * connection. Elements in quarantine count as used. Any context but hard interrupt.
+ * Takes the youngest such region. The last published one of a size stays for the next connection,
+ * but for those of smc_region_alloc_extra(). Elements in quarantine count as used. Any context but
+ * hard interrupt.
  *
  * Return: the region, to be freed, published again or withdrawn by the caller; NULL: none.
  */
@@ -393,19 +410,12 @@ struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kin
 				      unsigned long age)
 {
 	struct smc_region *region, *found = NULL;
-	u32 n = 0;
 
 	spin_lock_bh(&pool->lock);
-	list_for_each_entry(region, &pool->regions[kind], entry) {
-		if (!region->published)
-			continue;
-		n++;
-		if (bitmap_empty(region->used, region->nelem) &&
-		    time_after_eq(jiffies, region->idle_since + age))
+	list_for_each_entry(region, &pool->regions[kind], entry)
+		if (region->published && bitmap_empty(region->used, region->nelem) &&
+		    time_after_eq(jiffies, region->idle_since + age) && region_is_spare(region))
 			found = region;
-	}
-	if (n < 2)
-		found = NULL;
 	if (found)
 		found->published = false;
 	spin_unlock_bh(&pool->lock);
@@ -712,16 +722,20 @@ bool smc_pool_reap_lent(struct smc_pool *pool)
  * smc_pool_has_spare() - Check whether a pool has a region that may be given back when it is idle
  * @pool: pool
  *
- * The last region of a kind is never given back. Process context.
+ * One that is in use, or withdrawn, may become idle, or be released by the peer. Process context.
  *
- * Return: true if there are two regions of a kind.
+ * Return: true if there is a region that is not kept for the next connection.
  */
 bool smc_pool_has_spare(struct smc_pool *pool)
 {
-	bool spare;
+	struct smc_region *region;
+	bool spare = false;
+	int kind;
 
 	spin_lock_bh(&pool->lock);
-	spare = pool->nregions[SMC_REGION_RMB] > 1 || pool->nregions[SMC_REGION_SND] > 1;
+	for (kind = 0; kind < SMC_REGION_KINDS; kind++)
+		list_for_each_entry(region, &pool->regions[kind], entry)
+			spare |= !region->published || region_is_spare(region);
 	spin_unlock_bh(&pool->lock);
 	return spare;
 }

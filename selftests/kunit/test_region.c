@@ -873,39 +873,77 @@ static void region_sync(struct kunit *test)
 
 /* ---- idle regions ---- */
 
-/* The youngest idle region is taken out of use, but never the last published one. */
+/*
+ * The youngest idle region is taken out of use, but never the last published one. Connections begin
+ * with elements of several sizes.
+ */
 static void region_take_idle(struct kunit *test)
 {
 	struct region_test *t = test->priv;
 	struct smc_region *a, *b, *c;
-	struct smc_elem ea, eb;
+	struct smc_elem ea[8], eb;
+	int i;
 
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	a = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
-	b = region_add(test, SMC_REGION_RMB, SZ_64K, true);
-	c = region_add(test, SMC_REGION_RMB, SZ_32K, false);
+	region_add(test, SMC_REGION_RMB, SZ_64K, true);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
+	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
+	b = region_add(test, SMC_REGION_RMB, SZ_16K, true);
+	KUNIT_EXPECT_TRUE(test, smc_pool_has_spare(&t->pool));
+	c = region_add(test, SMC_REGION_RMB, SZ_16K, false);
 	/* not of the other kind, not an unpublished one, none before its time */
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0));
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, HZ * 1000));
 	smc_region_free(c);
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), 0);
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &eb), 0);
+	/* all of the first one, and one of the second */
+	for (i = 0; i < 8; i++)
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea[i]), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &eb), 0);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
-	smc_elem_free(&t->pool, &ea, false);
+	for (i = 0; i < 8; i++)
+		smc_elem_free(&t->pool, &ea[i], false);
 	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), a);
 	/* no element of it is handed out */
-	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), -ENOENT);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea[0]), 0);
+	KUNIT_EXPECT_PTR_EQ(test, ea[0].region, b);
+	smc_elem_free(&t->pool, &ea[0], false);
 	smc_region_publish(&t->pool, a);
-	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), 0);
-	smc_elem_free(&t->pool, &ea, false);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea[0]), 0);
+	KUNIT_EXPECT_PTR_EQ(test, ea[0].region, a);
+	smc_elem_free(&t->pool, &ea[0], false);
 	/* in quarantine: not idle */
 	smc_elem_free(&t->pool, &eb, true);
 	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), a);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	smc_region_free(a);
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 1);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 2);
 	KUNIT_EXPECT_TRUE(test, b->published);
+	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
+}
+
+/* Rings for streams alone do not stay, nor do others go because of them. */
+static void region_take_idle_extra(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_region *ring, *bigger;
+
+	ring = region_add(test, SMC_REGION_SND, SZ_64K, true);
+	bigger = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_64K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, bigger);
+	smc_region_publish(&t->pool, bigger);
+	KUNIT_EXPECT_TRUE(test, smc_pool_has_spare(&t->pool));
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0), bigger);
+	smc_region_publish(&t->pool, bigger);
+	/* the last of all: no other one is left to new connections, either */
+	ring->published = false;
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0), bigger);
+	smc_region_publish(&t->pool, bigger);
+	smc_region_publish(&t->pool, ring);
+	ring->idle_since = jiffies - HZ;
+	/* the older one may go now, but for its size */
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, HZ));
 }
 
 /* A region whose rkeys the peer did not forget stays registered, and can be published again. */
@@ -919,6 +957,7 @@ static void region_withdraw(struct kunit *test)
 
 	region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	a = region_add(test, SMC_REGION_RMB, SZ_16K, true);
+	region_add(test, SMC_REGION_RMB, SZ_64K, true);
 	b = region_add(test, SMC_REGION_RMB, SZ_64K, true);
 	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
 	KUNIT_ASSERT_EQ(test, smc_pool_register_link(&t->pool, 0), 0);
@@ -933,7 +972,9 @@ static void region_withdraw(struct kunit *test)
 	/* registered, but out of use */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs);
 	KUNIT_EXPECT_TRUE(test, b->maps[0].registered);
-	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), -ENOENT);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
+	KUNIT_EXPECT_PTR_NE(test, elem.region, b);
+	smc_elem_free(&t->pool, &elem, false);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	/* selected by kind, size and number of requests; returned once */
 	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_SND, SZ_64K, U8_MAX));
@@ -1070,6 +1111,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_map_fails),
 	KUNIT_CASE(region_map_pool),
 	KUNIT_CASE(region_take_idle),
+	KUNIT_CASE(region_take_idle_extra),
 	KUNIT_CASE(region_withdraw),
 	KUNIT_CASE(region_rmb_limit),
 	KUNIT_CASE(region_host_limit),

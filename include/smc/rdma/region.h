@@ -53,6 +53,7 @@ struct smc_region_link {
  * @kind: RMB (the peer writes) or send region (our device reads)
  * @elem_size: bytes of one element
  * @nelem: number of elements
+ * @extra: of smc_region_alloc_extra(): new connections do not need it
  * @published: connections may take elements
  * @announced: RMB: the peer knows its rkeys (by the first contact or CONFIRM RKEY)
  * @withdrawn: RMB: withdrawn: not handed out, but registered, as the peer may still know some
@@ -75,6 +76,7 @@ struct smc_region {
 	enum smc_region_kind kind;
 	u32 elem_size;
 	u32 nelem;
+	bool extra;
 	bool published;
 	bool announced;
 	bool withdrawn;
