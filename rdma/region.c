@@ -112,6 +112,17 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	return 32;	/* replaces elements in quarantine */
 }
 
+/*
+ * Return the elements of the pages that @nelem elements fill, but those of one page at least: what
+ * is charged is what is allocated.
+ */
+static u32 pool_elems_in_pages(u32 nelem, u32 size)
+{
+	u32 page = max_t(u32, PAGE_SIZE / size, 1);
+
+	return max(round_down(nelem, page), page);
+}
+
 /* Charge an RMB to the limit of RMBs of the namespace. */
 static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 {
@@ -128,8 +139,8 @@ static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 }
 
 /*
- * Charge a region to all limits that apply. A region of several elements leaves as much as it
- * takes: near a limit regions become small, and the second kind of region gets something, too.
+ * Charge a region to all limits that apply. One that could be smaller leaves as much as it takes:
+ * near a limit regions become small, and the second kind of region gets something, too.
  * @extra: see smc_host_charge_extra(). Return 0, -EDQUOT, or an error of smc_host_charge().
  */
 static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
@@ -141,7 +152,8 @@ static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nel
 	if (extra)
 		rc = smc_host_charge_extra(pool->host, bytes);
 	else
-		rc = smc_host_charge(pool->host, bytes, nelem > 1 ? bytes : 0);
+		rc = smc_host_charge(pool->host, bytes,
+				     nelem > pool_elems_in_pages(1, size) ? bytes : 0);
 	if (rc || kind != SMC_REGION_RMB || pool_charge_rmb(pool, bytes))
 		return rc;
 	smc_host_uncharge(pool->host, bytes);
@@ -179,15 +191,33 @@ static void region_mem_free(void *mem, size_t bytes)
 		free_pages_exact(mem, bytes);
 }
 
+/* Charge and allocate the memory of @nelem elements; pool->mutex held. */
+static int region_fill(struct smc_region *region, u32 nelem, bool extra)
+{
+	struct smc_pool *pool = region->pool;
+	size_t bytes = (size_t)nelem * region->elem_size;
+	int rc;
+
+	lockdep_assert_held(&pool->mutex);
+	rc = pool_charge(pool, region->kind, nelem, region->elem_size, extra);
+	if (rc)
+		return rc;
+	region->vaddr = smc_fault_null(REGION_MEM, region_mem_alloc(pool, bytes, extra));
+	if (region->vaddr)
+		return 0;
+	pool_uncharge(pool, region->kind, bytes);
+	return -ENOMEM;
+}
+
 static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_kind kind, u32 size,
 				       u32 max_pages, bool extra)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
-	u32 least = kind == SMC_REGION_RMB ? SMC_ELEM_SIZE_MIN : SMC_ELEM_SIZE_FIRST;
+	u32 size_min = kind == SMC_REGION_RMB ? SMC_ELEM_SIZE_MIN : SMC_ELEM_SIZE_FIRST;
 	struct smc_region *region;
 	int rc = -ENOMEM;
 
-	if (!nelem || size < least || !is_power_of_2(size))
+	if (!nelem || size < size_min || !is_power_of_2(size))
 		return ERR_PTR(-EINVAL);
 	region = smc_fault_null(REGION, kzalloc(sizeof(*region), REGION_GFP));
 	if (!region)
@@ -206,19 +236,12 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	}
 	nelem = min(nelem, pool_elems_wanted(pool, kind, size, extra));
 	for (; nelem; nelem /= 2) {
-		rc = pool_charge(pool, kind, nelem, size, extra);
-		if (rc)
-			continue;
-		rc = -ENOMEM;
-		region->vaddr = smc_fault_null(REGION_MEM,
-					       region_mem_alloc(pool, (size_t)nelem * size, extra));
-		if (region->vaddr)
-			break;
-		pool_uncharge(pool, kind, (u64)nelem * size);
-		if (extra)
+		nelem = pool_elems_in_pages(nelem, size);
+		rc = region_fill(region, nelem, extra);
+		if (!rc || (rc == -ENOMEM && extra) || nelem == pool_elems_in_pages(1, size))
 			break;
 	}
-	if (!region->vaddr) {
+	if (rc) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
 		/* counted are refusals that a connection feels */

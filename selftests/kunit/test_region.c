@@ -1086,6 +1086,34 @@ static void region_host_limit(struct kunit *test)
 	smc_region_free(snd);
 }
 
+/* Elements smaller than a page come in whole pages: the limits count what is allocated. */
+static void region_host_limit_pages(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	const u32 page = PAGE_SIZE / SMC_ELEM_SIZE_FIRST;
+	struct smc_region *region;
+	u32 i, n;
+
+	/* the share is that of three pages */
+	smc_host_mem_max = 8 * 3 * PAGE_SIZE >> 10;
+	for (i = 0; i < 3; i++) {
+		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, page);
+	}
+	KUNIT_EXPECT_EQ(test, -EUSERS,
+			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST,
+						 PAGES)));
+	smc_host_mem_max = 0;
+	/* also where the number of elements is halved, or what is left up to 255 */
+	for (n = 3 * page; n < 255; n += region->nelem) {
+		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, (u64)region->npages << PAGE_SHIFT,
+				(u64)region->nelem * SMC_ELEM_SIZE_FIRST);
+	}
+}
+
 static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_round),
 	KUNIT_CASE(region_alloc_refused),
@@ -1116,6 +1144,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_rmb_limit),
 	KUNIT_CASE(region_host_limit),
 	KUNIT_CASE(region_host_limit_extra),
+	KUNIT_CASE(region_host_limit_pages),
 	KUNIT_CASE(region_sync),
 	{ }
 };
