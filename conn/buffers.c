@@ -30,8 +30,12 @@
 #define GROW_AFTER	8
 #define GROW_WITHIN	HZ
 #define GROW_TIMES	4
-/* A ring that another work, a lost link or lack of memory kept from growing tries again. */
+/*
+ * A ring that another work or a lost link kept from growing tries again. So does a first ring for
+ * which there was no memory: each pause is twice the one before, for so many attempts.
+ */
 #define GROW_AGAIN	(HZ / 10)
+#define GROW_FAILED_MAX	5
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
  * they reset the connection.
@@ -48,7 +52,7 @@
  * @link: link of the connection, which needs the memory
  * @announce: new regions are registered and announced at once
  * @patient: the peer waits for our CLC message until shortly after @deadline
- * @extra: the connection works without this memory: it is taken only if much is left
+ * @need: how much is done for new regions
  * @cancel: set when the connection is not wanted any more
  * @deadline: jiffies
  */
@@ -56,7 +60,7 @@ struct conn_supply {
 	struct smc_link *link;
 	bool announce;
 	bool patient;
-	bool extra;
+	enum smc_region_need need;
 	const bool *cancel;
 	unsigned long deadline;
 };
@@ -98,10 +102,9 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	mutex_lock(&lgr->mutex);
 	region = smc_pool_take_withdrawn(&lgr->pool, kind, size, U8_MAX);
 	again = region;
-	if (!again && supply->extra)
-		region = smc_region_alloc_extra(&lgr->pool, kind, size, link->path.dev->max_pages);
-	else if (!again)
-		region = smc_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages);
+	if (!again)
+		region = smc_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages,
+					  supply->need);
 	if (IS_ERR_OR_NULL(region)) {
 		mutex_unlock(&lgr->mutex);
 		return region ? PTR_ERR(region) : -ENOMEM;
@@ -264,6 +267,7 @@ void smc_conn_give_buffers(struct smc_conn *conn)
 		smc_elem_free(pool, &conn->tx.elem, false);
 	}
 	smc_elem_free(pool, &conn->tx.growth.elem, false);
+	mem_cgroup_put(conn->tx.growth.memcg);
 	if (conn->rx.elem.region) {
 		conn->rx.elem.used = conn_rmbe_used(conn);
 		if (conn->quarantine)
@@ -326,24 +330,33 @@ static void conn_offer_ring(struct smc_conn *conn, const struct smc_elem *elem)
 {
 	conn->tx.growth.elem = *elem;
 	conn->tx.growth.elem.used = 0;
+	conn->tx.growth.failed = 0;
 	conn_growth_enter(&conn->tx.growth, SMC_GROWTH_READY);
 }
 
-/*
- * Return whether a writer may sleep because its first ring is full. As long as bytes are queued it
- * may: it cannot ask again, and while the peer's window is closed no completion wakes it.
- */
-static bool conn_writer_may_wait(const struct smc_conn *conn)
+/* Return whether the application may write. */
+static bool conn_has_writer(const struct smc_conn *conn)
 {
-	return smc_conn_ring_is_first(conn) && smc_conn_state_may_send(conn->state) &&
-	       !conn->tx.stopped && !smc_ring_tx_drained(&conn->tx.ring);
+	return smc_conn_state_may_send(conn->state) && !conn->tx.stopped &&
+	       !(conn->shut & SEND_SHUTDOWN) && !conn->shut_pending && !conn->close_pending;
 }
 
-/*
- * Take note of what the work has got; @link: that of the connection when it began. Return whether
- * it has to come again.
- */
-static bool conn_growth_tried(struct smc_conn *conn, const struct smc_elem *elem, int rc,
+/* The first ring cannot be left yet. The work of the connection comes back to it. */
+static void conn_growth_pause(struct smc_conn *conn, int rc)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	conn_growth_enter(growth, SMC_GROWTH_PAUSED);
+	if (rc == -EBUSY) {
+		smc_conn_timer_ring_missing(conn, GROW_AGAIN);
+		return;
+	}
+	smc_conn_timer_ring_missing(conn, GROW_AGAIN << growth->failed);
+	growth->failed = min(growth->failed + 1, GROW_FAILED_MAX);
+}
+
+/* Take note of what the work has got; @link: that of the connection when it began. */
+static void conn_growth_tried(struct smc_conn *conn, const struct smc_elem *elem, int rc,
 			      const struct smc_link *link)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
@@ -352,16 +365,15 @@ static bool conn_growth_tried(struct smc_conn *conn, const struct smc_elem *elem
 	if (!rc) {
 		conn_offer_ring(conn, elem);
 		smc_conn_timer_ring_offered(conn);
-	} else if (conn_writer_may_wait(conn)) {
-		return true;
-	} else if (rc == -EBUSY || conn->link != link || smc_conn_ring_is_first(conn)) {
+	} else if (smc_conn_ring_is_first(conn)) {
+		conn_growth_pause(conn, rc);
+	} else if (rc == -EBUSY || conn->link != link) {
 		/* a fast stream would queue thousands of works in a second until it succeeds */
 		conn_growth_enter(growth, SMC_GROWTH_NONE);
 		conn_growth_restart(conn, GROW_AGAIN);
 	} else {
 		conn_growth_enter(growth, SMC_GROWTH_DONE);
 	}
-	return false;
 }
 
 /*
@@ -371,38 +383,37 @@ static bool conn_growth_tried(struct smc_conn *conn, const struct smc_elem *elem
  */
 static void conn_growth_work_fn(struct work_struct *work)
 {
-	struct smc_conn *conn = container_of(to_delayed_work(work), struct smc_conn,
-					     tx.growth.work);
+	struct smc_conn *conn = container_of(work, struct smc_conn, tx.growth.work);
 	struct smc_conn_growth *growth = &conn->tx.growth;
-	struct conn_supply supply = { .announce = true };
+	struct conn_supply supply = { .announce = true, .need = SMC_REGION_EXTRA };
 	struct smc_conn_notification note;
 	struct smc_elem elem = {};
 	struct mem_cgroup *old;
-	bool again;
+	int rc = -ECANCELED;
+	bool wanted;
 	u32 size;
-	int rc;
 
 	spin_lock_bh(&conn->lock);
+	wanted = conn_has_writer(conn);
 	supply.link = conn->link;
 	smc_link_get(supply.link);
-	supply.extra = !smc_conn_ring_is_first(conn);
+	if (smc_conn_ring_is_first(conn))
+		supply.need = growth->failed ? SMC_REGION_AGAIN : SMC_REGION_NEEDED;
 	size = conn_next_size(conn);
 	spin_unlock_bh(&conn->lock);
 
-	old = set_active_memcg(growth->memcg);
-	rc = conn_growth_take(conn, size, &supply, &elem);
-	set_active_memcg(old);
+	if (wanted) {
+		old = set_active_memcg(growth->memcg);
+		rc = conn_growth_take(conn, size, &supply, &elem);
+		set_active_memcg(old);
+	}
 	spin_lock_bh(&conn->lock);
-	again = conn_growth_tried(conn, &elem, rc, supply.link);
-	smc_conn_prepare_notification(conn, rc || supply.extra ? 0 : SMC_CONN_WRITABLE, &note);
+	conn_growth_tried(conn, &elem, rc, supply.link);
+	smc_conn_prepare_notification(conn, rc || supply.need == SMC_REGION_EXTRA ?
+						    0 : SMC_CONN_WRITABLE, &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
 	smc_link_put(supply.link);
-	if (again) {
-		queue_delayed_work(conn->lgr->wq, &growth->work, GROW_AGAIN);
-		return;
-	}
-	mem_cgroup_put(growth->memcg);
 	smc_conn_put(conn);
 }
 
@@ -414,7 +425,7 @@ void smc_conn_init_growth(struct smc_conn *conn)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
 
-	INIT_DELAYED_WORK(&growth->work, conn_growth_work_fn);
+	INIT_WORK(&growth->work, conn_growth_work_fn);
 	growth->since = jiffies;
 }
 
@@ -424,50 +435,84 @@ static bool conn_growth_helps(const struct smc_conn *conn)
 	return !conn->tx.stopped && smc_zerocopy_is_empty(conn);
 }
 
-/* Return how long no work asks for a ring, because the last one has got none; 0: not so. */
-static unsigned long conn_growth_pause(const struct smc_conn_growth *growth)
-{
-	unsigned long left = growth->since - jiffies;
-
-	/* a comparison of times would take one that was idle for weeks for one in its pause */
-	return left <= GROW_AGAIN ? left : 0;
-}
-
 /* Return whether much was sent in short time: this is a stream, to a peer that reads. */
 static bool conn_is_streaming(struct smc_conn *conn)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
 	struct smc_ring_tx *ring = &conn->tx.ring;
+	unsigned long left = growth->since - jiffies;
 
-	if (conn_growth_pause(growth))
+	/* in a pause: a comparison of times would take one that was idle for weeks for that */
+	if (left && left <= GROW_AGAIN)
 		growth->from = ring->completed;
 	else if (time_after(jiffies, growth->since + GROW_WITHIN))
 		conn_growth_restart(conn, 0);
 	return ring->completed - growth->from >= (u64)GROW_AFTER * ring->size;
 }
 
-/*
- * Ask for a bigger ring, to be charged to @memcg. After the first ring there is one at once, unless
- * the pool has none. If it is too early, a work asks later: the writer may sleep by then.
- */
-static void conn_growth_begin(struct smc_conn *conn, struct mem_cgroup *memcg)
+/* Return whether the connection's device can read the bigger ring. */
+static bool conn_bigger_is_mapped(const struct smc_conn *conn)
 {
-	struct smc_conn_growth *growth = &conn->tx.growth;
+	return smc_region_lkey(conn->tx.growth.elem.region, conn->link->slot);
+}
+
+/* In place of the first ring, offer one that is free. */
+static bool conn_offer_free_ring(struct smc_conn *conn)
+{
+	struct smc_pool *pool = &conn->lgr->pool;
 	struct smc_elem elem;
 
-	if (smc_conn_ring_is_first(conn) && !conn_growth_pause(growth) &&
-	    !smc_elem_take(&conn->lgr->pool, SMC_REGION_SND, conn->tx.want, &elem)) {
-		conn_offer_ring(conn, &elem);
-		return;
+	if (smc_elem_take(pool, SMC_REGION_SND, conn->tx.want, &elem))
+		return false;
+	elem.used = 0;
+	if (!smc_region_lkey(elem.region, conn->link->slot)) {
+		/* a link that is ending may not know it, as in conn_decline_ring() */
+		smc_elem_free(pool, &elem, false);
+		return false;
 	}
+	conn_offer_ring(conn, &elem);
+	return true;
+}
+
+/* Ask for a bigger ring. In place of the first one there may be one at once. */
+static void conn_growth_ask(struct smc_conn *conn)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	lockdep_assert_held(&conn->lock);
+	if (smc_conn_ring_is_first(conn) && conn_offer_free_ring(conn))
+		return;
+	if (growth->state == SMC_GROWTH_PAUSED)
+		return;
 	conn_growth_enter(growth, SMC_GROWTH_WANTED);
-#ifdef CONFIG_MEMCG
-	if (memcg)
-		css_get(&memcg->css);	/* the socket may be gone before the work runs */
-#endif
-	growth->memcg = memcg;
 	smc_conn_get(conn);
-	queue_delayed_work(conn->lgr->wq, &growth->work, conn_growth_pause(growth));
+	queue_work(conn->lgr->wq, &growth->work);
+}
+
+/**
+ * smc_conn_end_growth_pause_locked() - Ask again for a ring in place of the first, if it is time
+ * @conn: connection
+ *
+ * Only for a writer that may sleep because the first ring is full. As long as bytes are queued it
+ * may: it cannot ask again, and while the peer's window is closed no completion wakes it.
+ *
+ * Context: Caller holds conn->lock.
+ * Return: SMC_CONN_* bits for the owner.
+ */
+unsigned int smc_conn_end_growth_pause_locked(struct smc_conn *conn)
+{
+	struct smc_conn_growth *growth = &conn->tx.growth;
+
+	lockdep_assert_held(&conn->lock);
+	if (growth->state != SMC_GROWTH_PAUSED || !smc_conn_timer_ring_due(conn))
+		return 0;
+	conn_growth_enter(growth, SMC_GROWTH_NONE);
+	if (conn_has_writer(conn) && !smc_ring_tx_drained(&conn->tx.ring))
+		conn_growth_ask(conn);
+	if (growth->state != SMC_GROWTH_READY)
+		return 0;
+	smc_conn_timer_ring_offered(conn);
+	return SMC_CONN_WRITABLE;
 }
 
 /*
@@ -489,12 +534,6 @@ static void conn_copy_ring(const struct smc_conn *conn, u64 pos, u64 end)
 		       elem->addr + span[i].off, span[i].len);
 		pos += span[i].len;
 	}
-}
-
-/* Return whether the connection's device can read the bigger ring. */
-static bool conn_bigger_is_mapped(const struct smc_conn *conn)
-{
-	return smc_region_lkey(conn->tx.growth.elem.region, conn->link->slot);
 }
 
 /*
@@ -522,17 +561,41 @@ static bool conn_change_ring(struct smc_conn *conn, u64 end)
 }
 
 /* Take the offered ring back, as the connection's device cannot read it, and ask again later. */
-static void conn_decline_ring(struct smc_conn *conn, struct mem_cgroup *memcg,
-			      struct smc_elem *unused)
+static void conn_decline_ring(struct smc_conn *conn, struct smc_elem *unused)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
 
 	*unused = growth->elem;
 	growth->elem.region = NULL;
+	if (smc_conn_ring_is_first(conn)) {
+		conn_growth_pause(conn, -EBUSY);
+		return;
+	}
 	conn_growth_enter(growth, SMC_GROWTH_NONE);
 	conn_growth_restart(conn, GROW_AGAIN);
+}
+
+/* Return whether the writer may ask for a bigger ring now. */
+static bool conn_may_ask(struct smc_conn *conn)
+{
+	enum smc_growth_state state = conn->tx.growth.state;
+
+	if (!conn_growth_helps(conn))
+		return false;
 	if (smc_conn_ring_is_first(conn))
-		conn_growth_begin(conn, memcg);
+		return state == SMC_GROWTH_NONE || state == SMC_GROWTH_PAUSED;
+	return state == SMC_GROWTH_NONE && conn_is_streaming(conn);
+}
+
+/* Keep the cgroup of the socket, which may be gone before the work runs. */
+static void conn_keep_memcg(struct smc_conn *conn, struct mem_cgroup *memcg)
+{
+#ifdef CONFIG_MEMCG
+	if (!memcg || conn->tx.growth.memcg)
+		return;
+	css_get(&memcg->css);
+	conn->tx.growth.memcg = memcg;
+#endif
 }
 
 /**
@@ -558,12 +621,13 @@ bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 	if (READ_ONCE(growth->state) == SMC_GROWTH_DONE)
 		return false;
 	spin_lock_bh(&conn->lock);
-	if (growth->state == SMC_GROWTH_NONE && conn_growth_helps(conn) &&
-	    (smc_conn_ring_is_first(conn) || conn_is_streaming(conn)))
-		conn_growth_begin(conn, memcg);
+	if (conn_may_ask(conn)) {
+		conn_keep_memcg(conn, memcg);
+		conn_growth_ask(conn);
+	}
 	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn);
 	if (ready && !conn_bigger_is_mapped(conn)) {
-		conn_decline_ring(conn, memcg, &unused);
+		conn_decline_ring(conn, &unused);
 		ready = false;
 	}
 	if (ready) {

@@ -111,6 +111,7 @@ static void conn_work_fn(struct work_struct *work)
 	bits |= smc_conn_advance_close_locked(conn);
 	smc_conn_finish_move_locked(conn);
 	smc_rx_poll_lent_locked(conn, true);
+	bits |= smc_conn_end_growth_pause_locked(conn);
 	smc_conn_take_unused_ring_locked(conn, &unused);
 	if (smc_conn_state_may_cdc(conn->state) &&
 	    smc_ring_rx_update_due(&conn->rx.ring) != SMC_CURSOR_UPDATE_NONE)

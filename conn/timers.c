@@ -16,6 +16,7 @@
  *   lent pages       the peer needs room that is      the pages are polled, later and later
  *                    lent to a reader
  *   probe            a byte out of the reserve        the next byte may go out of it
+ *   first ring       there is no ring of full size    it is asked for again
  *   bigger ring      a bigger send ring is there      it is given back
  *   move             an orderly move                  the connection stays on its link
  *   silence          messages may be lost with a link the connection is aborted
@@ -312,6 +313,28 @@ void smc_conn_timer_probe_sent(struct smc_conn *conn)
 
 	tx->probe_at = jiffies + tx->probe_gap;
 	tx->probe_gap = min_t(unsigned long, 2 * tx->probe_gap, PROBE_MAX);
+}
+
+/**
+ * smc_conn_timer_ring_missing() - There is no ring in place of the first one
+ * @conn: connection
+ * @pause: jiffies until the next attempt
+ */
+void smc_conn_timer_ring_missing(struct smc_conn *conn, unsigned long pause)
+{
+	conn->tx.growth.deadline = jiffies + pause;
+	conn_queue_work_within(conn, pause);
+}
+
+/**
+ * smc_conn_timer_ring_due() - Check whether it is time for that attempt
+ * @conn: connection in the pause
+ *
+ * Return: true if so.
+ */
+bool smc_conn_timer_ring_due(struct smc_conn *conn)
+{
+	return conn_time_has_come(conn, conn->tx.growth.deadline);
 }
 
 /**

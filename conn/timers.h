@@ -33,6 +33,8 @@ void smc_conn_timer_probe_allowed(struct smc_conn *conn);
 bool smc_conn_timer_probe_due(struct smc_conn *conn);
 void smc_conn_timer_probe_sent(struct smc_conn *conn);
 
+void smc_conn_timer_ring_missing(struct smc_conn *conn, unsigned long pause);
+bool smc_conn_timer_ring_due(struct smc_conn *conn);
 void smc_conn_timer_ring_offered(struct smc_conn *conn);
 bool smc_conn_timer_ring_expired(struct smc_conn *conn);
 void smc_conn_timer_move_begun(struct smc_conn *conn);

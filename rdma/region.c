@@ -87,19 +87,21 @@ u8 smc_elem_encode_size(u32 size)
  * Number of elements of the next region: the first regions are small, later ones double what the
  * group has, up to one element for each connection of a full group. Memory is cleared and mapped
  * while a connection waits for it, and most groups have few connections; but for another RMB a
- * connection waits for the peer, too. @extra: only few connections will want an element.
+ * connection waits for the peer, too. Only few connections will want one that they can do without.
  */
 static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
-			     bool extra)
+			     enum smc_region_need need)
 {
 	const struct smc_region *region;
 	u32 have = 0;
 
 	lockdep_assert_held(&pool->mutex);
+	if (need == SMC_REGION_AGAIN)
+		return 1;
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
-	if (extra)
+	if (need == SMC_REGION_EXTRA)
 		return clamp_t(u32, have, 2, 32);
 	if (!have && kind == SMC_REGION_SND)
 		return 2;
@@ -141,15 +143,15 @@ static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 /*
  * Charge a region to all limits that apply. One that could be smaller leaves as much as it takes:
  * near a limit regions become small, and the second kind of region gets something, too.
- * @extra: see smc_host_charge_extra(). Return 0, -EDQUOT, or an error of smc_host_charge().
+ * Return 0, -EDQUOT, or an error of smc_host_charge().
  */
 static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
-		       bool extra)
+		       enum smc_region_need need)
 {
 	u64 bytes = (u64)nelem * size;
 	int rc;
 
-	if (extra)
+	if (need == SMC_REGION_EXTRA)
 		rc = smc_host_charge_extra(pool->host, bytes);
 	else
 		rc = smc_host_charge(pool->host, bytes,
@@ -170,17 +172,18 @@ static void pool_uncharge(struct smc_pool *pool, enum smc_region_kind kind, u64 
 }
 
 /*
- * Allocate zeroed memory without compound pages, see smc_region_page_is_lent(). @extra: memory that
- * connections can do without is not worth a search.
+ * Allocate zeroed memory without compound pages, see smc_region_page_is_lent(). A search for memory
+ * is not worth its cost for connections that can do without, nor again and again.
  */
-static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes, bool extra)
+static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes, enum smc_region_need need)
 {
+	gfp_t gfp = need == SMC_REGION_NEEDED ? REGION_GFP : PIECE_GFP;
 	void *mem = NULL;
 
 	if (pool->buf_type != SMC_REGION_TYPE_VIRT)
 		mem = smc_fault_null(REGION_PIECE,
 				     alloc_pages_exact(bytes, PIECE_GFP | __GFP_ZERO));
-	return mem ?: __vmalloc(bytes, (extra ? PIECE_GFP : REGION_GFP) | __GFP_ZERO);
+	return mem ?: __vmalloc(bytes, gfp | __GFP_ZERO);
 }
 
 static void region_mem_free(void *mem, size_t bytes)
@@ -192,25 +195,42 @@ static void region_mem_free(void *mem, size_t bytes)
 }
 
 /* Charge and allocate the memory of @nelem elements; pool->mutex held. */
-static int region_fill(struct smc_region *region, u32 nelem, bool extra)
+static int region_fill(struct smc_region *region, u32 nelem, enum smc_region_need need)
 {
 	struct smc_pool *pool = region->pool;
 	size_t bytes = (size_t)nelem * region->elem_size;
 	int rc;
 
 	lockdep_assert_held(&pool->mutex);
-	rc = pool_charge(pool, region->kind, nelem, region->elem_size, extra);
+	rc = pool_charge(pool, region->kind, nelem, region->elem_size, need);
 	if (rc)
 		return rc;
-	region->vaddr = smc_fault_null(REGION_MEM, region_mem_alloc(pool, bytes, extra));
+	region->vaddr = smc_fault_null(REGION_MEM, region_mem_alloc(pool, bytes, need));
 	if (region->vaddr)
 		return 0;
 	pool_uncharge(pool, region->kind, bytes);
 	return -ENOMEM;
 }
 
-static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_kind kind, u32 size,
-				       u32 max_pages, bool extra)
+/**
+ * smc_region_alloc() - Add an unpublished region to a pool
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, from smc_elem_round_size(), or SMC_ELEM_SIZE_FIRST
+ * @max_pages: pages that one MR of the link's device can cover
+ * @need: who needs it; for SMC_REGION_EXTRA half of each limit stays free. Refusals of
+ *	SMC_REGION_NEEDED alone count in SMC_STAT_MEM_LIMITED.
+ *
+ * The region has as many elements as @max_pages, @need and the size of the group allow, and fewer
+ * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
+ * so that links that come and go meanwhile map and unmap it. Process context.
+ *
+ * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
+ * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
+ * (smc_host_charge()).
+ */
+struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
+				    u32 size, u32 max_pages, enum smc_region_need need)
 {
 	u32 nelem = min_t(u64, ((u64)max_pages << PAGE_SHIFT) / size, SMC_REGION_ELEMS_MAX);
 	u32 size_min = kind == SMC_REGION_RMB ? SMC_ELEM_SIZE_MIN : SMC_ELEM_SIZE_FIRST;
@@ -225,7 +245,7 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	region->pool = pool;
 	region->kind = kind;
 	region->elem_size = size;
-	region->extra = extra;
+	region->extra = need == SMC_REGION_EXTRA;
 
 	mutex_lock(&pool->mutex);
 	if (smc_fault_hit(SMC_FAULT_REGION_LIMIT) ||
@@ -234,18 +254,19 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 		kfree(region);
 		return ERR_PTR(-ENOSPC);
 	}
-	nelem = min(nelem, pool_elems_wanted(pool, kind, size, extra));
+	nelem = min(nelem, pool_elems_wanted(pool, kind, size, need));
 	for (; nelem; nelem /= 2) {
 		nelem = pool_elems_in_pages(nelem, size);
-		rc = region_fill(region, nelem, extra);
-		if (!rc || (rc == -ENOMEM && extra) || nelem == pool_elems_in_pages(1, size))
+		rc = region_fill(region, nelem, need);
+		if (!rc || (rc == -ENOMEM && need == SMC_REGION_EXTRA) ||
+		    nelem == pool_elems_in_pages(1, size))
 			break;
 	}
 	if (rc) {
 		mutex_unlock(&pool->mutex);
 		kfree(region);
-		/* counted are refusals that a connection feels */
-		if (rc != -ENOMEM && !extra)
+		/* counted are refusals that a connection feels, once */
+		if (rc != -ENOMEM && need == SMC_REGION_NEEDED)
 			smc_stats_inc(pool->net, SMC_STAT_MEM_LIMITED);
 		return ERR_PTR(rc);
 	}
@@ -260,45 +281,6 @@ static struct smc_region *region_alloc(struct smc_pool *pool, enum smc_region_ki
 	spin_unlock_bh(&pool->lock);
 	mutex_unlock(&pool->mutex);
 	return region;
-}
-
-/**
- * smc_region_alloc() - Add an unpublished region to a pool
- * @pool: pool
- * @kind: RMB or send region
- * @size: element size, from smc_elem_round_size(), or SMC_ELEM_SIZE_FIRST
- * @max_pages: pages that one MR of the link's device can cover
- *
- * The region has as many elements as @max_pages and the size of the group allow, and fewer
- * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
- * so that links that come and go meanwhile map and unmap it. Process context.
- *
- * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
- * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
- * (smc_host_charge()).
- */
-struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
-				    u32 size, u32 max_pages)
-{
-	return region_alloc(pool, kind, size, max_pages, false);
-}
-
-/**
- * smc_region_alloc_extra() - As smc_region_alloc(), for memory that connections can do without
- * @pool: pool
- * @kind: RMB or send region
- * @size: element size, from smc_elem_round_size()
- * @max_pages: pages that one MR of the link's device can cover
- *
- * The region is smaller, and there is none unless half of each limit stays free. A refusal does not
- * count in SMC_STAT_MEM_LIMITED. Process context.
- *
- * Return: as smc_region_alloc().
- */
-struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
-					  u32 size, u32 max_pages)
-{
-	return region_alloc(pool, kind, size, max_pages, true);
 }
 
 /**
@@ -424,7 +406,7 @@ static bool region_is_spare(const struct smc_region *region)
  * @age: jiffies for which all its elements must have been free
  *
  * Takes the youngest such region. The last published one of a size stays for the next connection,
- * but for those of smc_region_alloc_extra(). Elements in quarantine count as used. Any context but
+ * but for those of SMC_REGION_EXTRA. Elements in quarantine count as used. Any context but
  * hard interrupt.
  *
  * Return: the region, to be freed, published again or withdrawn by the caller; NULL: none.

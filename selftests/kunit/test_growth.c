@@ -18,6 +18,7 @@
 #include <net/sock.h>
 #include <smc/base/host.h>
 #include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
@@ -329,7 +330,7 @@ static void growth_failover_wanted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
 	smc_link_fail(e.second, SMC_LINK_ADMIN);
 	mutex_unlock(&e.lgr->mutex);
-	flush_delayed_work(&e.conn->tx.growth.work);
+	flush_work(&e.conn->tx.growth.work);
 	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_PTR_EQ(test, e.conn->link, e.first);
 	KUNIT_EXPECT_NE(test, growth_state(&e), SMC_GROWTH_WANTED);
@@ -419,7 +420,7 @@ static void growth_busy_again(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
 	smc_pool_grow_extra_end(&e.lgr->pool);
-	flush_delayed_work(&growth->work);
+	flush_work(&growth->work);
 	growth->from -= 8 * SIZE;
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
@@ -890,6 +891,7 @@ static void first_is_no_extra(struct kunit *test)
  */
 static void first_without_memory(struct kunit *test)
 {
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
 	unsigned long until = jiffies + PATIENCE;
 	struct first_taken taken;
 	struct growth_waiter w;
@@ -902,9 +904,13 @@ static void first_without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
 	add_wait_queue(sk_sleep(w.sock->sk), &w.wait);
 	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
-	/* it is tried again, and again */
-	msleep(300);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	/* it is tried again after 100, 200, 400 ms, but one writer without memory counts once */
+	msleep(250);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_PAUSED);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 2);
+	msleep(250);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 3);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited + 1);
 	KUNIT_EXPECT_EQ(test, w.woken, 0);
 	smc_host_mem_max = 0;
 	while (!READ_ONCE(w.woken) && time_before(jiffies, until))
@@ -997,13 +1003,90 @@ static void first_asks_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, growth_send(&w, 1000, MSG_DONTWAIT), 1000);
 	growth_complete(e.second);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
-	/* in its pause it asks, too, but not at once: nobody else would wake the writer */
-	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
 	smc_host_mem_max = 0;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
 	KUNIT_EXPECT_TRUE(test, growth_step(&e));
 	first_expect_bytes(test, &e, 1000 + FIRST);
+	first_end_short(&e, &w, &taken);
+}
+
+/* A ring becomes free in a pause: the next write takes it at once. */
+static void first_becomes_free(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
+	smc_elem_free(&e.lgr->pool, &taken.elem[--taken.n], false);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), 16);
+	first_expect_bytes(test, &e, FIRST + 16);
+	first_end_short(&e, &w, &taken);
+}
+
+/* The same if nobody writes: who polls is woken at the end of the pause. */
+static void first_becomes_free_polled(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	add_wait_queue(sk_sleep(w.sock->sk), &w.wait);
+	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	smc_elem_free(&e.lgr->pool, &taken.elem[--taken.n], false);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	flush_delayed_work(&e.conn->work);
+	KUNIT_EXPECT_EQ(test, w.woken, 1);
+	remove_wait_queue(sk_sleep(w.sock->sk), &w.wait);
+	first_end_short(&e, &w, &taken);
+}
+
+/* Another work adds a region: the next attempt comes soon, and it is no failure. */
+static void first_busy(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	KUNIT_ASSERT_TRUE(test, smc_pool_grow_extra_begin(&e.lgr->pool));
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	msleep(250);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_PAUSED);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 0);
+	smc_pool_grow_extra_end(&e.lgr->pool);
+	msleep(110);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_READY);
+	first_end_short(&e, &w, &taken);
+}
+
+/* The program has shut its direction down: no work goes on for it. */
+static void first_shut(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	KUNIT_EXPECT_EQ(test, smc_stream_shutdown(smc_sk(w.sock->sk), SHUT_WR), 0);
+	KUNIT_EXPECT_FALSE(test, smc_ring_tx_drained(&e.conn->tx.ring));
+	smc_host_mem_max = 0;
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	msleep(300);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	KUNIT_EXPECT_EQ(test, first_count_full(&e), taken.n);
 	first_end_short(&e, &w, &taken);
 }
 
@@ -1040,7 +1123,6 @@ static void first_link_without(struct kunit *test)
 	RCU_INIT_POINTER(map->mapping, NULL);
 	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
 	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, FIRST);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
 	KUNIT_EXPECT_FALSE(test, smc_stream_writable(e.conn));
 	rcu_assign_pointer(map->mapping, mapping);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
@@ -1102,6 +1184,10 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_writer_sleeps),
 	KUNIT_CASE(first_does_not_wait),
 	KUNIT_CASE(first_asks_again),
+	KUNIT_CASE(first_becomes_free),
+	KUNIT_CASE(first_becomes_free_polled),
+	KUNIT_CASE(first_busy),
+	KUNIT_CASE(first_shut),
 	KUNIT_CASE(first_ends_waiting),
 	KUNIT_CASE(first_link_without),
 	KUNIT_CASE(first_copies_pages),

@@ -1195,7 +1195,8 @@ static void lgr_add_link_fails(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		region = smc_region_alloc(&lgr->pool, SMC_REGION_RMB, 16384, 512);
+		region = smc_region_alloc(&lgr->pool, SMC_REGION_RMB, 16384, 512,
+					  SMC_REGION_NEEDED);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		smc_region_publish(&lgr->pool, region);
 	}

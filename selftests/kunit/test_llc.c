@@ -853,7 +853,7 @@ static void llc_announcement_begin(struct kunit *test, const struct llc_pair *p,
 	a->lgr = p->lgr;
 	a->link = p->first;
 	a->time = WAIT_MAX;
-	a->region = smc_region_alloc(&p->lgr->pool, SMC_REGION_RMB, SZ_16K, 512);
+	a->region = smc_region_alloc(&p->lgr->pool, SMC_REGION_RMB, SZ_16K, 512, SMC_REGION_NEEDED);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a->region);
 	KUNIT_ASSERT_EQ(test, smc_region_map(a->region, p->first->slot, p->first->qp), 0);
 	KUNIT_ASSERT_EQ(test, smc_region_register(a->region, p->first->slot), 0);

@@ -126,11 +126,23 @@ static struct smc_qp *region_link_qp(struct kunit *test, u32 slot)
 	return qp;
 }
 
+static struct smc_region *region_try_alloc(struct smc_pool *pool, enum smc_region_kind kind,
+					   u32 size, u32 max_pages)
+{
+	return smc_region_alloc(pool, kind, size, max_pages, SMC_REGION_NEEDED);
+}
+
+static struct smc_region *region_try_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
+						 u32 size, u32 max_pages)
+{
+	return smc_region_alloc(pool, kind, size, max_pages, SMC_REGION_EXTRA);
+}
+
 static struct smc_region *region_add(struct kunit *test, enum smc_region_kind kind, u32 size,
 				     bool publish)
 {
 	struct region_test *t = test->priv;
-	struct smc_region *region = smc_region_alloc(&t->pool, kind, size, PAGES);
+	struct smc_region *region = region_try_alloc(&t->pool, kind, size, PAGES);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	if (publish)
@@ -175,7 +187,7 @@ static void region_alloc_refused(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		KUNIT_EXPECT_EQ(test, PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB,
+		KUNIT_EXPECT_EQ(test, PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_RMB,
 							       rows[i].size, rows[i].pages)),
 				-EINVAL);
 	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 0);
@@ -224,12 +236,12 @@ static void region_growth_extra(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(extra); i++) {
-		region = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_32K, 4 * PAGES);
+		region = region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_32K, 4 * PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		KUNIT_EXPECT_EQ(test, region->nelem, extra[i]);
 	}
 	for (i = 0; i < ARRAY_SIZE(first); i++) {
-		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_128K, 16 * PAGES);
+		region = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_128K, 16 * PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		KUNIT_EXPECT_EQ(test, region->nelem, first[i]);
 	}
@@ -245,7 +257,7 @@ static void region_index_fits(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 8; i++) {
-		region = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, 4 * PAGES);
+		region = region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, 4 * PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		smc_region_publish(&t->pool, region);
 		have += region->nelem;
@@ -312,11 +324,11 @@ static void region_count_max(struct kunit *test)
 	int i;
 
 	for (i = 0; i < SMC_POOL_REGIONS_MAX; i++) {
-		last = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, 4);
+		last = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, 4);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, last);
 		KUNIT_EXPECT_EQ(test, last->nelem, 1);
 	}
-	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, 4)),
+	KUNIT_EXPECT_EQ(test, PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, 4)),
 			-ENOSPC);
 	/* the other kind has a count of its own */
 	region_add(test, SMC_REGION_RMB, SZ_16K, false);
@@ -930,7 +942,7 @@ static void region_take_idle_extra(struct kunit *test)
 	struct smc_region *ring, *bigger;
 
 	ring = region_add(test, SMC_REGION_SND, SZ_64K, true);
-	bigger = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_64K, PAGES);
+	bigger = region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_64K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, bigger);
 	smc_region_publish(&t->pool, bigger);
 	KUNIT_EXPECT_TRUE(test, smc_pool_has_spare(&t->pool));
@@ -1001,14 +1013,14 @@ static void region_rmb_limit(struct kunit *test)
 
 	sn->rmb_max = 5 * 16;
 	/* eight elements are wanted, and halved until they fit */
-	region = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES);
+	region = region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	KUNIT_EXPECT_EQ(test, region->nelem, 4);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
 	KUNIT_EXPECT_EQ(test, -EDQUOT,
-			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_32K, PAGES)));
+			PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_32K, PAGES)));
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
-	snd = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_32K, PAGES);
+	snd = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_32K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, snd);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->rmb_bytes), 4 * SZ_16K);
 	smc_region_free(snd);
@@ -1020,7 +1032,7 @@ static void region_rmb_limit(struct kunit *test)
 	/* A limit below the current use prevents new regions only. */
 	sn->rmb_max = 16;
 	KUNIT_EXPECT_EQ(test, -EDQUOT,
-			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES)));
+			PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES)));
 	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
 	smc_elem_free(&t->pool, &elem, false);
 }
@@ -1033,18 +1045,38 @@ static void region_host_limit_extra(struct kunit *test)
 	struct smc_region *region;
 
 	smc_host_mem_max = 8 * 6 * 16;
-	region = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	region = region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	KUNIT_EXPECT_EQ(test, region->nelem, 2);
-	region = smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	region = region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	KUNIT_EXPECT_EQ(test, region->nelem, 1);
 	KUNIT_EXPECT_EQ(test, -EUSERS,
-			PTR_ERR(smc_region_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
+			PTR_ERR(region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
 	KUNIT_EXPECT_EQ(test, t->host->bytes, 3 * SZ_16K);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K,
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_16K,
 							    PAGES));
+}
+
+/* A repeated attempt is cheap, and counted once. But it may take all that is left. */
+static void region_host_limit_again(struct kunit *test)
+{
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
+	struct region_test *t = test->priv;
+	struct smc_region *region;
+	int i;
+
+	smc_host_mem_max = 8 * 2 * 16;
+	for (i = 0; i < 2; i++) {
+		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES,
+					  SMC_REGION_AGAIN);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, 1);
+	}
+	KUNIT_EXPECT_EQ(test, -EUSERS, PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K,
+								PAGES, SMC_REGION_AGAIN)));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
 }
 
 /* All regions of a host stay below its share, RMBs and send regions together. */
@@ -1056,23 +1088,23 @@ static void region_host_limit(struct kunit *test)
 	int i;
 
 	smc_host_mem_max = 8 * 5 * 16;
-	rmb = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES);
+	rmb = region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rmb);
 	KUNIT_EXPECT_EQ(test, rmb->nelem, 2);
-	snd = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	snd = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, snd);
 	KUNIT_EXPECT_EQ(test, snd->nelem, 1);
 	/* what is left is less than twice the smallest region */
 	KUNIT_EXPECT_EQ(test, t->host->bytes, 3 * SZ_16K);
 	for (i = 0; i < 2; i++) {
-		more[i] = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+		more[i] = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, more[i]);
 		KUNIT_EXPECT_EQ(test, more[i]->nelem, 1);
 	}
 	KUNIT_EXPECT_EQ(test, t->host->bytes, 5 * SZ_16K);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
 	KUNIT_EXPECT_EQ(test, -EUSERS,
-			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
+			PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited + 1);
 	smc_region_free(rmb);
 	smc_region_free(more[0]);
@@ -1081,7 +1113,7 @@ static void region_host_limit(struct kunit *test)
 	/* the limit of RMBs applies as well; what it refuses is charged to nobody */
 	smc_settings_get(&init_net)->rmb_max = 15;
 	KUNIT_EXPECT_EQ(test, -EDQUOT,
-			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES)));
+			PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES)));
 	KUNIT_EXPECT_EQ(test, t->host->bytes, SZ_16K);
 	smc_region_free(snd);
 }
@@ -1097,17 +1129,17 @@ static void region_host_limit_pages(struct kunit *test)
 	/* the share is that of three pages */
 	smc_host_mem_max = 8 * 3 * PAGE_SIZE >> 10;
 	for (i = 0; i < 3; i++) {
-		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES);
+		region = region_try_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		KUNIT_EXPECT_EQ(test, region->nelem, page);
 	}
 	KUNIT_EXPECT_EQ(test, -EUSERS,
-			PTR_ERR(smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST,
+			PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST,
 						 PAGES)));
 	smc_host_mem_max = 0;
 	/* also where the number of elements is halved, or what is left up to 255 */
 	for (n = 3 * page; n < 255; n += region->nelem) {
-		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES);
+		region = region_try_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		KUNIT_EXPECT_EQ(test, (u64)region->npages << PAGE_SHIFT,
 				(u64)region->nelem * SMC_ELEM_SIZE_FIRST);
@@ -1144,6 +1176,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_rmb_limit),
 	KUNIT_CASE(region_host_limit),
 	KUNIT_CASE(region_host_limit_extra),
+	KUNIT_CASE(region_host_limit_again),
 	KUNIT_CASE(region_host_limit_pages),
 	KUNIT_CASE(region_sync),
 	{ }

@@ -136,7 +136,7 @@ static struct upg_pair *upg_begin_caps(struct kunit *test, enum smc_role role, u
 	p->links[1] = env_add_link(test, p->lgr);
 	env_bring_up(test, p->links[1]);
 	smc_lgr_set_ready(p->lgr);
-	p->region = smc_region_alloc(&p->lgr->pool, SMC_REGION_RMB, SZ_16K, 512);
+	p->region = smc_region_alloc(&p->lgr->pool, SMC_REGION_RMB, SZ_16K, 512, SMC_REGION_NEEDED);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, p->region);
 	for (i = 0; i < 2; i++) {
 		KUNIT_ASSERT_EQ(test, smc_region_map(p->region, p->links[i]->slot,

@@ -123,7 +123,7 @@ static struct zerocopy_env *zerocopy_env_begin(struct kunit *test, struct smc_lg
 	smc_tcpinfo_init(conn);
 
 	mutex_lock(&lgr->mutex);
-	region = smc_region_alloc(&lgr->pool, SMC_REGION_SND, RING, 512);
+	region = smc_region_alloc(&lgr->pool, SMC_REGION_SND, RING, 512, SMC_REGION_NEEDED);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 	KUNIT_ASSERT_EQ(test, smc_region_map(region, link->slot, link->qp), 0);
 	mutex_unlock(&lgr->mutex);

@@ -12,6 +12,7 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 			  const bool *cancel);
 void smc_conn_init_growth(struct smc_conn *conn);
 bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg);
+unsigned int smc_conn_end_growth_pause_locked(struct smc_conn *conn);
 void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *unused);
 void smc_conn_give_buffers(struct smc_conn *conn);
 int smc_conn_register_buffers(struct smc_conn *conn);
@@ -31,8 +32,10 @@ static inline bool smc_conn_ring_is_first(const struct smc_conn *conn)
  */
 static inline bool smc_conn_ring_may_be_left(const struct smc_conn *conn)
 {
-	return smc_conn_ring_is_first(conn) &&
-	       READ_ONCE(conn->tx.growth.state) != SMC_GROWTH_WANTED;
+	enum smc_growth_state state = READ_ONCE(conn->tx.growth.state);
+
+	return smc_conn_ring_is_first(conn) && state != SMC_GROWTH_WANTED &&
+	       state != SMC_GROWTH_PAUSED;
 }
 
 /* Return true if the RNIC does not read the previous send ring any more; conn->lock held. */

@@ -94,6 +94,7 @@ struct smc_conn_tx_move {
 enum smc_growth_state {
 	SMC_GROWTH_NONE,	/* the writer may ask for a bigger one */
 	SMC_GROWTH_WANTED,	/* a work takes it */
+	SMC_GROWTH_PAUSED,	/* there is no other one than the first: the work comes again */
 	SMC_GROWTH_READY,	/* it is there, and the writer changes to it */
 	SMC_GROWTH_COPYING,	/* the writer copies what the previous one holds */
 	SMC_GROWTH_CHANGED,	/* in use, but the RNIC may still read the previous one */
@@ -103,24 +104,27 @@ enum smc_growth_state {
 /**
  * struct smc_conn_growth - growth of the send ring; under conn->lock
  * @state: changed by the writer, by @work, and by the work of the connection
+ * @failed: attempts to leave the first ring in vain, up to a limit
  * @from: SMC_GROWTH_NONE: the stream is measured from this position on
- * @since: jiffies: and from this time on, which may be in the future: no work asks before it
+ * @since: jiffies: and from this time on, which may be in the future
  * @elem: SMC_GROWTH_READY: the bigger ring; SMC_GROWTH_CHANGED: the previous one.
  *	SMC_GROWTH_COPYING: the bigger ring, which is the writer's, without the lock
- * @deadline: SMC_GROWTH_READY: jiffies: the writer does not want it
+ * @deadline: SMC_GROWTH_READY: jiffies: the writer does not want it; SMC_GROWTH_PAUSED: jiffies:
+ *	the end of the pause
  * @until: SMC_GROWTH_CHANGED: the previous ring has no use once the stream is completed up to here
- * @memcg: SMC_GROWTH_WANTED: cgroup to charge, with a reference; NULL: none
+ * @memcg: cgroup to charge, with a reference, from the first request on; NULL: none
  * @work: takes the bigger ring; holds a reference on the connection
  */
 struct smc_conn_growth {
 	enum smc_growth_state state;
+	u8 failed;
 	u64 from;
 	unsigned long since;
 	struct smc_elem elem;
 	unsigned long deadline;
 	u64 until;
 	struct mem_cgroup *memcg;
-	struct delayed_work work;
+	struct work_struct work;
 };
 
 /**

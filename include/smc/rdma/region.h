@@ -31,6 +31,13 @@ struct smc_qp;
 
 enum smc_region_kind { SMC_REGION_RMB, SMC_REGION_SND, SMC_REGION_KINDS };
 
+/* How much is done for a region. */
+enum smc_region_need {
+	SMC_REGION_NEEDED,	/* connections need it: as many elements as they may want */
+	SMC_REGION_AGAIN,	/* the same, after an attempt in vain: few elements, at low cost */
+	SMC_REGION_EXTRA,	/* they can do without: few elements, and only if much is left */
+};
+
 struct smc_host;
 struct smc_pool;
 struct smc_mapping;
@@ -53,7 +60,7 @@ struct smc_region_link {
  * @kind: RMB (the peer writes) or send region (our device reads)
  * @elem_size: bytes of one element
  * @nelem: number of elements
- * @extra: of smc_region_alloc_extra(): new connections do not need it
+ * @extra: SMC_REGION_EXTRA: new connections do not need it
  * @published: connections may take elements
  * @announced: RMB: the peer knows its rkeys (by the first contact or CONFIRM RKEY)
  * @withdrawn: RMB: withdrawn: not handed out, but registered, as the peer may still know some
@@ -153,9 +160,7 @@ bool smc_pool_grow_extra_begin(struct smc_pool *pool);
 void smc_pool_grow_extra_end(struct smc_pool *pool);
 
 struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
-				    u32 size, u32 max_pages);
-struct smc_region *smc_region_alloc_extra(struct smc_pool *pool, enum smc_region_kind kind,
-					  u32 size, u32 max_pages);
+				    u32 size, u32 max_pages, enum smc_region_need need);
 void smc_region_publish(struct smc_pool *pool, struct smc_region *region);
 void smc_region_free(struct smc_region *region);
 struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kind kind,
