@@ -87,7 +87,8 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 
 /*
  * Add a region: map it on every link, register, announce, publish. Prefer one that was withdrawn
- * and that the peer did not release; if the peer refuses it now, it stays withdrawn.
+ * and that the peer did not release; if the peer refuses it now, it stays withdrawn. None is needed
+ * if an element has become free while this waited for the mutex.
  */
 static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
 			  const struct conn_supply *supply)
@@ -100,6 +101,10 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	int rc = 0;
 
 	mutex_lock(&lgr->mutex);
+	if (smc_pool_has_free(&lgr->pool, kind, size)) {
+		mutex_unlock(&lgr->mutex);
+		return 0;
+	}
 	region = smc_pool_take_withdrawn(&lgr->pool, kind, size, U8_MAX);
 	again = region;
 	if (!again)

@@ -475,6 +475,44 @@ struct smc_region *smc_pool_take_withdrawn(struct smc_pool *pool, enum smc_regio
 
 /* ---- elements ---- */
 
+/* Return a region with a free element, and its index in @index; NULL: none. */
+static struct smc_region *pool_find_free(struct smc_pool *pool, enum smc_region_kind kind,
+					 u32 size, u32 *index)
+{
+	struct smc_region *region;
+
+	lockdep_assert_held(&pool->lock);
+	list_for_each_entry(region, &pool->regions[kind], entry) {
+		if (!region->published || region->elem_size != size)
+			continue;
+		*index = find_first_zero_bit(region->used, region->nelem);
+		if (*index < region->nelem)
+			return region;
+	}
+	return NULL;
+}
+
+/**
+ * smc_pool_has_free() - Check whether smc_elem_take() would find an element
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, exactly
+ *
+ * Any context but hard interrupt. A snapshot.
+ *
+ * Return: true if so.
+ */
+bool smc_pool_has_free(struct smc_pool *pool, enum smc_region_kind kind, u32 size)
+{
+	bool found;
+	u32 i;
+
+	spin_lock_bh(&pool->lock);
+	found = pool_find_free(pool, kind, size, &i);
+	spin_unlock_bh(&pool->lock);
+	return found;
+}
+
 /**
  * smc_elem_take() - Take a free element
  * @pool: pool
@@ -491,16 +529,11 @@ struct smc_region *smc_pool_take_withdrawn(struct smc_pool *pool, enum smc_regio
 int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, struct smc_elem *out)
 {
 	struct smc_region *region;
-	int rc = -ENOENT;
 	u32 i;
 
 	spin_lock_bh(&pool->lock);
-	list_for_each_entry(region, &pool->regions[kind], entry) {
-		if (!region->published || region->elem_size != size)
-			continue;
-		i = find_first_zero_bit(region->used, region->nelem);
-		if (i >= region->nelem)
-			continue;
+	region = pool_find_free(pool, kind, size, &i);
+	if (region) {
 		__set_bit(i, region->used);
 		elem_count_moved(region, SMC_MEM_RMB_POOLED, SMC_MEM_RMB_USED);
 		out->region = region;
@@ -508,11 +541,9 @@ int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, st
 		out->size = size;
 		out->used = size;
 		out->addr = region->vaddr + (size_t)i * size;
-		rc = 0;
-		break;
 	}
 	spin_unlock_bh(&pool->lock);
-	return rc;
+	return region ? 0 : -ENOENT;
 }
 
 /**

@@ -1069,6 +1069,28 @@ static void first_busy(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* A ring becomes free while the work waits for the group: no region is added. */
+static void first_becomes_free_wanted(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+	u32 regions;
+
+	first_begin_short(test, &e, &w, &taken);
+	regions = e.lgr->pool.nregions[SMC_REGION_SND];
+	mutex_lock(&e.lgr->mutex);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	/* the work waits for the mutex */
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	smc_elem_free(&e.lgr->pool, &taken.elem[--taken.n], false);
+	mutex_unlock(&e.lgr->mutex);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_EQ(test, e.lgr->pool.nregions[SMC_REGION_SND], regions);
+	first_end_short(&e, &w, &taken);
+}
+
 /* The program has shut its direction down: no work goes on for it. */
 static void first_shut(struct kunit *test)
 {
@@ -1186,6 +1208,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_asks_again),
 	KUNIT_CASE(first_becomes_free),
 	KUNIT_CASE(first_becomes_free_polled),
+	KUNIT_CASE(first_becomes_free_wanted),
 	KUNIT_CASE(first_busy),
 	KUNIT_CASE(first_shut),
 	KUNIT_CASE(first_ends_waiting),

@@ -178,6 +178,7 @@ u64 smc_region_iova(const struct smc_region *region, u32 slot);
 
 u32 smc_elem_round_size(u32 bytes);
 u8 smc_elem_encode_size(u32 size);
+bool smc_pool_has_free(struct smc_pool *pool, enum smc_region_kind kind, u32 size);
 int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, struct smc_elem *out);
 void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
