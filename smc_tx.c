@@ -424,6 +424,16 @@ static u32 tx_cork_limit(const struct smc_conn *conn)
 	return READ_ONCE(smc_settings_get(conn->net)->autocorking);
 }
 
+/*
+ * Return whether the unsent bytes are fewer than a part of the ring that the application knows. The
+ * first ring is smaller: bytes that fill it cannot wait for more.
+ */
+static bool tx_unsent_is_below(const struct smc_conn_tx *tx, u32 part)
+{
+	return smc_ring_tx_unsent(&tx->ring) < tx->want / part &&
+	       (tx->ring.size == tx->want || smc_ring_tx_free_bytes(&tx->ring));
+}
+
 /* Return whether queued bytes are posted now; otherwise they wait for more bytes. */
 static bool tx_data_ready(const struct smc_conn *conn, bool more)
 {
@@ -435,10 +445,10 @@ static bool tx_data_ready(const struct smc_conn *conn, bool more)
 	if (tx->urg.pos)
 		return true;
 	/* no completion is near for quiet requests alone */
-	if (tx->inflight && !tx->quiet && unsent < tx->ring.size / 2 &&
+	if (tx->inflight && !tx->quiet && tx_unsent_is_below(tx, 2) &&
 	    unsent < tx_cork_limit(conn))
 		return false;
-	if (more && unsent < tx->ring.size / 4 &&
+	if (more && tx_unsent_is_below(tx, 4) &&
 	    !conn->shut_pending && !conn->close_pending)
 		return false;
 	return true;

@@ -663,6 +663,36 @@ static void conn_env_begin_quiet(struct kunit *test, struct conn_env *e)
 	conn_env_become_quiet(test, e);
 }
 
+/* What waits for a completion is less than half of the ring that the application knows. */
+static void conn_corks(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	conn_env_send(&e, 9000);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.second), 1);
+	conn_env_send(&e, ENV_RING - 9000);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.second), 1);
+	env_complete_sends(e.second);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.second), 1);
+	conn_env_end(&e);
+}
+
+/* The same in the first ring: until that is full. */
+static void conn_corks_first(struct kunit *test)
+{
+	struct conn_env e;
+
+	conn_env_connect(test, &e);
+	conn_env_send(&e, 100);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.second), 1);
+	conn_env_send(&e, SMC_ELEM_SIZE_FIRST - 101);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.second), 1);
+	conn_env_send(&e, 1);
+	KUNIT_EXPECT_EQ(test, env_count_writes(e.second), 2);
+	conn_env_end(&e);
+}
+
 /* Replies out of the first ring are quiet until half of it is full. */
 static void conn_quiet_first(struct kunit *test)
 {
@@ -1692,6 +1722,8 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_guarded),
 	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_imm_sent),
+	KUNIT_CASE(conn_corks),
+	KUNIT_CASE(conn_corks_first),
 	KUNIT_CASE(conn_quiet),
 	KUNIT_CASE(conn_quiet_first),
 	KUNIT_CASE(conn_quiet_slow),
