@@ -306,28 +306,29 @@ static void conn_growth_restart(struct smc_conn *conn, unsigned long pause)
 
 /*
  * Take an element for the bigger ring. Not by conn_elem_take(): new connections do not wait for
- * this, nor does this wait for them. -EBUSY: another work adds one.
+ * this, nor does this wait for them. -EBUSY: another work adds one. The ring of full size that
+ * follows the first one is counted since the handshake.
  */
 static int conn_growth_take(struct smc_conn *conn, u32 size, const struct conn_supply *supply,
 			    struct smc_elem *elem)
 {
 	struct smc_pool *pool = &conn->lgr->pool;
+	bool grown = false;
 	int rc;
 
 	rc = smc_elem_take(pool, SMC_REGION_SND, size, elem);
-	if (!rc)
-		conn_count_elem(conn, SMC_REGION_SND, size, false);
-	if (rc != -ENOENT)
-		return rc;
-	if (!smc_pool_grow_extra_begin(pool))
-		return -EBUSY;
-	rc = conn_pool_grow(conn, SMC_REGION_SND, size, supply);
-	smc_pool_grow_extra_end(pool);
-	if (!rc)
-		rc = smc_elem_take(pool, SMC_REGION_SND, size, elem);
-	if (!rc)
-		conn_count_elem(conn, SMC_REGION_SND, size, true);
-	return rc == -ENOENT ? -EBUSY : rc;
+	if (rc) {
+		if (!smc_pool_grow_extra_begin(pool))
+			return -EBUSY;
+		rc = conn_pool_grow(conn, SMC_REGION_SND, size, supply);
+		smc_pool_grow_extra_end(pool);
+		grown = !rc;
+		if (grown && smc_elem_take(pool, SMC_REGION_SND, size, elem))
+			rc = -EBUSY;
+	}
+	if (!rc && supply->need == SMC_REGION_EXTRA)
+		conn_count_elem(conn, SMC_REGION_SND, size, grown);
+	return rc;
 }
 
 /* Hand the bigger ring to the writer, who notes what there is to zero when it copies into it. */

@@ -226,15 +226,18 @@ static bool sendmsg_leaves_first_ring(const struct smc_conn *conn, size_t len)
  */
 static bool sendmsg_grow_ring(struct smc_sock *smc, struct smc_conn *conn)
 {
+	bool first = smc_conn_ring_is_first(conn);
 	struct sock *sk = smc_sock_sk(smc);
 
 	sock_owned_by_me(sk);
 	/* set by the core before 6.7, later by smc_sockopt_set(): both with the socket lock held */
-	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK && !smc_conn_ring_is_first(conn))
+	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK && !first)
 		return false;
 	if (!smc_conn_grow_ring(conn, smc_sock_memcg(sk)))
 		return false;
-	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
+	/* before 6.7 the core may just have stored what smc_sockopt_set() has to see */
+	if (!first)
+		WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
 	/* others wait for room, too: no completion tells them while the peer's window is closed */
 	rcu_read_lock();
 	sk->sk_write_space(sk);
@@ -266,11 +269,11 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 			continue;
 		}
 		if (rc == -EAGAIN) {
+			if (sendmsg_grow_ring(smc, conn))
+				continue;
 			if (!full)
 				smc_stats_count(conn->stats, SMC_STAT_TX_FULL, 1);
 			full = true;
-			if (sendmsg_grow_ring(smc, conn))
-				continue;
 			smc_tx_push(conn, false);
 			rc = sendmsg_wait_space(smc, conn, &call->timeo);
 		}
