@@ -146,7 +146,7 @@ while IFS=. read -r suite name more; do
 	fuzz)	[ -e "$top/selftests/fuzz/$name.c" ] ;;
 	api|evil|timers)	cases "$suite" -q "{ \"$name\"," ;;
 	ends|clcsock)	grep -q "{ \"$name\"," "$top"/selftests/*/"smc_$suite.c" ;;
-	kunit)	grep -qE "KUNIT_CASE(_SLOW)?\($name\)" "$top"/selftests/kunit/test_*.c ;;
+	kunit)	grep -qE "KUNIT_CASE(_SLOW|_PARAM)?\(${name}[,)]" "$top"/selftests/kunit/test_*.c ;;
 	vm)	grep -qE "^case_${more}\(|[\" ]${more}[\": ]" "$top/selftests/vm/cases/$name.sh" ;;
 	*)	grep -q "UNIT_CASE($name)" "$top/selftests/unit/test_$suite.c" ;;
 	esac 2>/dev/null || complain "$suite.$name${more:+.$more} does not exist"

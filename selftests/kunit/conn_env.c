@@ -48,9 +48,15 @@ void conn_env_connect(struct kunit *test, struct conn_env *e)
 	smc_conn_activate(e->conn);
 }
 
+const bool conn_env_rings[2] = { false, true };
+
 void conn_env_begin(struct kunit *test, struct conn_env *e)
 {
+	const bool *first = test->param_value;
+
 	conn_env_connect(test, e);
+	if (first && *first)
+		return;
 	KUNIT_ASSERT_TRUE(test, smc_conn_grow_ring(e->conn, NULL));
 }
 

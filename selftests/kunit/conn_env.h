@@ -34,6 +34,8 @@ void conn_env_add_key(struct conn_env *e, u32 slot);
 struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e);
 /* conn_env_begin() without its ring of full size */
 void conn_env_connect(struct kunit *test, struct conn_env *e);
+/* parameters of cases that run with a ring of full size and with the first one */
+extern const bool conn_env_rings[2];
 void conn_env_begin(struct kunit *test, struct conn_env *e);
 void conn_env_end(struct conn_env *e);
 void conn_env_receive_msg(struct conn_env *e, struct smc_link *link, struct smc_cdc_msg *msg);

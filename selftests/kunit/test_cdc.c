@@ -560,6 +560,8 @@ static void cdc_urgent_read(struct kunit *test)
 	}
 }
 
+KUNIT_ARRAY_PARAM(conn_env_ring, conn_env_rings, NULL);
+
 static struct kunit_case cdc_cases[] = {
 	KUNIT_CASE(cdc_update),
 	KUNIT_CASE(cdc_update_blocked),
@@ -568,16 +570,16 @@ static struct kunit_case cdc_cases[] = {
 	KUNIT_CASE(cdc_validation_sent),
 	KUNIT_CASE(cdc_validation_number),
 	KUNIT_CASE(cdc_validation_bad),
-	KUNIT_CASE(cdc_resumes),
+	KUNIT_CASE_PARAM(cdc_resumes, conn_env_ring_gen_params),
 	KUNIT_CASE(cdc_resumes_cursor),
-	KUNIT_CASE(cdc_resumes_urgent),
+	KUNIT_CASE_PARAM(cdc_resumes_urgent, conn_env_ring_gen_params),
 	KUNIT_CASE(cdc_gap),
 	KUNIT_CASE(cdc_gap_kept),
 	KUNIT_CASE(cdc_old),
 	KUNIT_CASE(cdc_lies_abort),
 	KUNIT_CASE(cdc_before_confirm),
 	KUNIT_CASE(cdc_after_abort),
-	KUNIT_CASE(cdc_urgent_stops),
+	KUNIT_CASE_PARAM(cdc_urgent_stops, conn_env_ring_gen_params),
 	KUNIT_CASE(cdc_urgent_stale),
 	KUNIT_CASE(cdc_urgent_read),
 	{}

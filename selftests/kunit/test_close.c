@@ -386,9 +386,11 @@ static void close_group_lost(struct kunit *test)
 	}
 }
 
+KUNIT_ARRAY_PARAM(conn_env_ring, conn_env_rings, NULL);
+
 static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_done_last),
-	KUNIT_CASE(close_done_repeated),
+	KUNIT_CASE_PARAM(close_done_repeated, conn_env_ring_gen_params),
 	KUNIT_CASE(close_one_direction),
 	KUNIT_CASE(close_waits),
 	KUNIT_CASE(close_lingers),

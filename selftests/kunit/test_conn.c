@@ -1696,6 +1696,8 @@ static void conn_notes_reach(struct kunit *test)
 	conn_env_end(&e);
 }
 
+KUNIT_ARRAY_PARAM(conn_env_ring, conn_env_rings, NULL);
+
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_SLOW(conn_peer_silent),
 	KUNIT_CASE_SLOW(conn_peer_silent_between),
@@ -1714,12 +1716,12 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_peer_end_taken),
 	KUNIT_CASE(conn_peer_end_by_other_link),
 	KUNIT_CASE(conn_peer_end_after_group),
-	KUNIT_CASE(conn_abort_rewound),
-	KUNIT_CASE(conn_abort_in_flight),
+	KUNIT_CASE_PARAM(conn_abort_rewound, conn_env_ring_gen_params),
+	KUNIT_CASE_PARAM(conn_abort_in_flight, conn_env_ring_gen_params),
 	KUNIT_CASE(conn_abort_done_in_flight),
 	KUNIT_CASE(conn_abort_done_rewound),
 	KUNIT_CASE(conn_abort_wrapped_foreign),
-	KUNIT_CASE(conn_guarded),
+	KUNIT_CASE_PARAM(conn_guarded, conn_env_ring_gen_params),
 	KUNIT_CASE(conn_guard_foreign),
 	KUNIT_CASE(conn_imm_sent),
 	KUNIT_CASE(conn_corks),

@@ -63,26 +63,41 @@ static u8 growth_byte(u64 pos)
 	return pos * 7 + pos / 251;
 }
 
-/* Write a full ring; all but the 16 bytes that are kept back for a foreign peer is posted. */
+/* Set the positions of an empty ring. */
+static void growth_set_pos(struct growth_env *e, u64 pos)
+{
+	struct smc_ring_tx *ring = &e->conn->tx.ring;
+
+	spin_lock_bh(&e->conn->lock);
+	ring->prepared = pos;
+	ring->sent = pos;
+	ring->sent_max = pos;
+	ring->posted = pos;
+	ring->completed = pos;
+	ring->peer_consumed = pos;
+	spin_unlock_bh(&e->conn->lock);
+}
+
+/* Write a full ring. */
 static void growth_fill(struct kunit *test, struct growth_env *e)
 {
+	const u32 size = e->conn->tx.ring.size;
 	u64 pos = e->conn->tx.ring.prepared;
-	u8 *buf = kunit_kzalloc(test, SIZE, GFP_KERNEL);
-	struct kvec vec = { .iov_base = buf, .iov_len = SIZE };
+	u8 *buf = kunit_kzalloc(test, size, GFP_KERNEL);
+	struct kvec vec = { .iov_base = buf, .iov_len = size };
 	struct iov_iter iter;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
-	for (i = 0; i < SIZE; i++)
+	for (i = 0; i < size; i++)
 		buf[i] = growth_byte(pos + i);
-	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, SIZE);
-	KUNIT_ASSERT_EQ(test, smc_tx_write(e->conn, &iter, SIZE, false, false), SIZE);
+	iov_iter_kvec(&iter, ITER_SOURCE, &vec, 1, size);
+	KUNIT_ASSERT_EQ(test, smc_tx_write(e->conn, &iter, size, false, false), size);
 	KUNIT_EXPECT_EQ(test, smc_tx_get_space(e->conn), 0);
-	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e->conn), 16);
 }
 
-/* A connection over the second of two links, on which nothing was written. */
-static void growth_connect(struct kunit *test, struct growth_env *e)
+/* A connection over the second of two links, on which nothing was written; @size: of its ring. */
+static void growth_connect_size(struct kunit *test, struct growth_env *e, u32 size)
 {
 	static const struct smc_conn_peer_end peer = {
 		.token = 0x77, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
@@ -96,7 +111,7 @@ static void growth_connect(struct kunit *test, struct growth_env *e)
 	KUNIT_ASSERT_NOT_NULL(test, e->first);
 	e->second = env_add_link(test, e->lgr);
 	env_bring_up(test, e->second);
-	e->conn = smc_conn_create(e->lgr, e->second, SIZE, SIZE, false, &cancel);
+	e->conn = smc_conn_create(e->lgr, e->second, size, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &peer), 0);
 	rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
@@ -105,6 +120,11 @@ static void growth_connect(struct kunit *test, struct growth_env *e)
 	rtoken->links |= BIT(0);
 	smc_conn_activate(e->conn);
 	e->small = e->conn->tx.elem;
+}
+
+static void growth_connect(struct kunit *test, struct growth_env *e)
+{
+	growth_connect_size(test, e, SIZE);
 }
 
 /* The same with a ring of full size, which is full; nothing of that is completed. */
@@ -116,18 +136,15 @@ static void growth_begin(struct kunit *test, struct growth_env *e)
 	KUNIT_ASSERT_TRUE(test, smc_conn_grow_ring(e->conn, NULL));
 	tx = &e->conn->tx;
 	e->small = tx->elem;
+	growth_set_pos(e, START);
 	spin_lock_bh(&e->conn->lock);
-	tx->ring.prepared = START;
-	tx->ring.sent = START;
-	tx->ring.sent_max = START;
-	tx->ring.posted = START;
-	tx->ring.completed = START;
-	tx->ring.peer_consumed = START;
 	/* so much was sent */
 	tx->growth.from = START - 8 * SIZE;
 	tx->growth.since = jiffies;
 	spin_unlock_bh(&e->conn->lock);
 	growth_fill(test, e);
+	/* kept back for a foreign peer */
+	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e->conn), 16);
 }
 
 static void growth_put(struct growth_env *e)
@@ -448,21 +465,15 @@ static void growth_refused(struct kunit *test)
 	growth_end(&e);
 }
 
-/* There is no larger ring: the writer need not ask at all. */
+/* There is no larger ring than that of full size: the writer need not ask at all. */
 static void growth_largest(struct kunit *test)
 {
 	struct growth_env e;
-	struct smc_conn *conn;
-	bool cancel = false;
 
-	growth_begin(test, &e);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
-	conn = smc_conn_create(e.lgr, e.second, 512 * 1024, SIZE, false, &cancel);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
-	conn->tx.ring.size = FIRST;
-	KUNIT_EXPECT_TRUE(test, smc_conn_grow_ring(conn, NULL));
-	KUNIT_EXPECT_EQ(test, conn->tx.growth.state, SMC_GROWTH_DONE);
-	smc_conn_discard(conn, false);
+	growth_connect_size(test, &e, 512 * 1024);
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, 512 * 1024);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_DONE);
 	growth_end(&e);
 }
 
@@ -831,6 +842,26 @@ static void first_failover(struct kunit *test)
 	growth_wait_end(&e, &w);
 }
 
+/* What is in the first ring wraps there and in the next one: it is written again from that. */
+static void first_wraps(struct kunit *test)
+{
+	const u64 start = SIZE - 1000;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_set_pos(&e, start);
+	growth_fill(test, &e);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, SIZE);
+	growth_expect_bytes(test, &e);
+	growth_lose_link(test, &e);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.completed, start);
+	growth_expect_write(test, &e, e.first, start);
+	growth_expect_bytes(test, &e);
+	growth_end(&e);
+}
+
 /* The first ring goes back when nothing reads it any more, without the bytes of the program. */
 static void first_given_back(struct kunit *test)
 {
@@ -1126,7 +1157,7 @@ static void first_becomes_free_wanted(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
-/* The program has shut its direction down: no work goes on for it. */
+/* The program has shut its direction down, but the window is closed: no work goes on for it. */
 static void first_shut(struct kunit *test)
 {
 	struct first_taken taken;
@@ -1134,15 +1165,18 @@ static void first_shut(struct kunit *test)
 	struct growth_env e;
 
 	first_begin_short(test, &e, &w, &taken);
+	growth_set_pos(&e, SIZE);
+	e.conn->tx.ring.peer_consumed = 0;
 	smc_host_mem_max = 1;
 	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
 	KUNIT_EXPECT_EQ(test, smc_stream_shutdown(smc_sk(w.sock->sk), SHUT_WR), 0);
-	KUNIT_EXPECT_FALSE(test, smc_ring_tx_drained(&e.conn->tx.ring));
+	KUNIT_EXPECT_TRUE(test, e.conn->shut_pending);
 	smc_host_mem_max = 0;
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
 	msleep(300);
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_ACTIVE);
 	KUNIT_EXPECT_EQ(test, first_count_full(&e), taken.n);
 	first_end_short(&e, &w, &taken);
 }
@@ -1233,6 +1267,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_polled),
 	KUNIT_CASE(first_size_is_set),
 	KUNIT_CASE(first_failover),
+	KUNIT_CASE(first_wraps),
 	KUNIT_CASE(first_given_back),
 	KUNIT_CASE(first_given_back_at_once),
 	KUNIT_CASE(first_limits),

@@ -131,7 +131,7 @@ struct smc_conn_growth {
  * struct smc_conn_tx - sending direction; under conn->lock
  * @elem: send ring
  * @want: its size, for the application; @ring.size is less until the first ring is left
- * @ring: cursors; valid once @peer_size is set, before that only @ring.size
+ * @ring: cursors; valid once @peer_size is set
  * @reach: stream position up to which a writer may have written into @elem; never goes back
  * @claim: the peer's RMBE and token; valid once @peer_size is set, @claim.rtoken always
  * @peer_size: bytes of the peer's RMBE, 0: not known yet
