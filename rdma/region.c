@@ -584,10 +584,11 @@ void smc_pool_grow_end(struct smc_pool *pool, enum smc_region_kind kind)
 }
 
 /**
- * smc_pool_grow_extra_begin() - Become the only caller that adds memory connections can do without
+ * smc_pool_grow_extra_begin() - Become the only caller that adds send rings for connections that
+ * stand
  * @pool: pool
  *
- * Apart from smc_pool_grow_begin(): a connection that needs memory does not wait for this.
+ * Apart from smc_pool_grow_begin(): new connections do not wait for this, nor does this for them.
  *
  * Context: Process.
  * Return: true if the caller may add a region, until smc_pool_grow_extra_end().

@@ -131,7 +131,7 @@ struct smc_elem {
  *	under @lock
  * @growing: per kind: a connection is adding a region; under @lock
  * @grow_wait: woken when @growing is cleared
- * @growing_extra: a region is being added that connections can do without; under @lock
+ * @growing_extra: a region is being added for connections that stand; under @lock
  */
 struct smc_pool {
 	struct smc_host *host;
