@@ -11,7 +11,8 @@
  *   sixteenth of its memory, and a namespace at most three times of what the others have left.
  * The hosts of an IPv6 /64 together get what four hosts get. Memory that connections can do without
  * is taken only up to half of each limit.
- * At a limit, new connections are TCP. Connections that stand are not affected.
+ * At a limit, new connections are TCP. Connections that stand go on; one that still has its first
+ * send ring may have to wait for a larger one.
  */
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -281,21 +282,30 @@ static bool host_share_fits(const struct smc_host *host, u64 bytes, u32 times, u
 	return !share || times * (host->bytes + bytes) <= share;
 }
 
-/* Charge @bytes if @spare more, and @times of all that, fit below each limit. */
-static int host_charge(struct smc_host *host, u64 bytes, u64 spare, u32 times)
+/* Return 0 if @times of what is in use and @bytes fit below each limit, or -EUSERS or -ENOBUFS. */
+static int host_check_limits(const struct smc_host *host, u64 bytes, u32 times)
 {
 	struct smc_settings *sn = smc_settings_get(host->key.net);
 	u64 max = (u64)READ_ONCE(smc_host_mem_max) << 10;
 	u64 share = (u64)READ_ONCE(sn->host_mem) << 10 ?: max / HOST_SHARE_PART;
+
+	lockdep_assert_held(&hosts_lock);
+	for (; host; host = host->subnet)
+		if (!host_share_fits(host, bytes, times, share))
+			return -EUSERS;
+	return max && !host_sum_fits(sn->mem_bytes, bytes, times, max) ? -ENOBUFS : 0;
+}
+
+/* Charge @bytes if @spare more, and @times of all that, fit below each limit. */
+static int host_charge(struct smc_host *host, u64 bytes, u64 spare, u32 times)
+{
+	struct smc_settings *sn = smc_settings_get(host->key.net);
 	unsigned long flags;
 	struct smc_host *h;
-	int rc = 0;
+	int rc;
 
 	spin_lock_irqsave(&hosts_lock, flags);
-	for (h = host; h && !rc; h = h->subnet)
-		rc = host_share_fits(h, bytes + spare, times, share) ? 0 : -EUSERS;
-	if (!rc && max && !host_sum_fits(sn->mem_bytes, bytes + spare, times, max))
-		rc = -ENOBUFS;
+	rc = host_check_limits(host, bytes + spare, times);
 	if (!rc) {
 		for (h = host; h; h = h->subnet)
 			h->bytes += bytes;
@@ -335,6 +345,25 @@ int smc_host_charge(struct smc_host *host, u64 bytes, u64 spare)
 int smc_host_charge_extra(struct smc_host *host, u64 bytes)
 {
 	return host_charge(host, bytes, 0, 2);
+}
+
+/**
+ * smc_host_has_plenty() - Check whether half of each limit of memory is free
+ * @host: host
+ *
+ * Any context. A snapshot.
+ *
+ * Return: true if so: smc_host_charge_extra() may succeed.
+ */
+bool smc_host_has_plenty(const struct smc_host *host)
+{
+	unsigned long flags;
+	bool plenty;
+
+	spin_lock_irqsave(&hosts_lock, flags);
+	plenty = !host_check_limits(host, 0, 2);
+	spin_unlock_irqrestore(&hosts_lock, flags);
+	return plenty;
 }
 
 /**

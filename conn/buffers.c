@@ -4,14 +4,16 @@
  * the size is free, the pool grows by a region, which is mapped and registered on every link and,
  * if it is an RMB, announced to the peer by CONFIRM RKEY (RFC 7609 section 3.5.5.2.1).
  *
- * The first send ring is small: most of many connections are idle. The first write that needs more
- * takes a ring of full size. A connection that turns out to send a stream gets a bigger one: its
- * writer and the RNIC then wait for each other less often. Others do not need the memory.
+ * Where there is plenty of memory the first send ring is small: most of many connections are idle.
+ * The first write that needs more takes a ring of full size. A connection that turns out to send a
+ * stream gets a bigger one: its writer and the RNIC then wait for each other less often. Others do
+ * not need the memory.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
+#include <smc/base/host.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
@@ -189,16 +191,17 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 }
 
 /*
- * Take the first send ring. If there is no memory for one of full size, the connection had better
- * be TCP: that one is taken, too, and left to whoever writes first.
+ * Take a send ring of full size: without one the connection had better be TCP. It keeps that where
+ * memory is short, as others may have taken the rest when it needs one. Where there is plenty, it
+ * gets a small one, and the ring is left to whoever writes first.
  */
-static int conn_take_first_ring(struct smc_conn *conn, const struct conn_supply *supply)
+static int conn_take_ring(struct smc_conn *conn, const struct conn_supply *supply)
 {
 	struct smc_elem *elem = &conn->tx.elem;
 	int rc;
 
 	rc = conn_elem_take(conn, SMC_REGION_SND, conn->tx.want, supply, elem);
-	if (rc)
+	if (rc || !smc_host_has_plenty(conn->lgr->host))
 		return rc;
 	elem->used = 0;
 	smc_elem_free(&conn->lgr->pool, elem, false);
@@ -206,9 +209,9 @@ static int conn_take_first_ring(struct smc_conn *conn, const struct conn_supply 
 }
 
 /**
- * smc_conn_take_buffers() - Take a first send ring and an RMBE for a new connection
+ * smc_conn_take_buffers() - Take a send ring and an RMBE for a new connection
  * @conn: connection that no other context knows
- * @sndbuf: wanted bytes of the send ring that will follow
+ * @sndbuf: wanted bytes of the send ring; a first one may precede it
  * @rcvbuf: wanted bytes of the RMBE
  * @announce: subsequent contact: register new regions and announce them to the peer at once
  * @cancel: give up when set by another context
@@ -230,7 +233,7 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 
 	supply.deadline = jiffies + (supply.patient ? CONFIRM_LONG : TAKE_TIME);
 	conn->tx.want = smc_elem_round_size(sndbuf);
-	rc = conn_take_first_ring(conn, &supply);
+	rc = conn_take_ring(conn, &supply);
 	if (!rc)
 		rc = conn_elem_take(conn, SMC_REGION_RMB, smc_elem_round_size(rcvbuf), &supply,
 				    &conn->rx.elem);
@@ -433,6 +436,9 @@ void smc_conn_init_growth(struct smc_conn *conn)
 
 	INIT_WORK(&growth->work, conn_growth_work_fn);
 	growth->since = jiffies;
+	/* no larger elements: the writer need not ask whenever its ring is full */
+	if (smc_elem_round_size(conn->tx.elem.size * GROW_TIMES) == conn->tx.elem.size)
+		conn_growth_enter(growth, SMC_GROWTH_DONE);
 }
 
 /* Return whether a bigger ring is of use: runs of pages use only the numbers of the ring. */
@@ -698,8 +704,9 @@ int smc_conn_register_buffers(struct smc_conn *conn)
 	mutex_lock(&conn->lgr->mutex);
 	rc = smc_pool_register_link(&conn->lgr->pool, conn->link->slot);
 	mutex_unlock(&conn->lgr->mutex);
-	/* one of RMBEs, one of first rings, one of rings of full size */
+	/* one of RMBEs, one of rings of full size, one of first rings */
 	if (!rc)
-		smc_stats_add(conn->net, SMC_STAT_MR_REG, 3);
+		smc_stats_add(conn->net, SMC_STAT_MR_REG,
+			      conn->tx.elem.size == SMC_ELEM_SIZE_FIRST ? 3 : 2);
 	return rc;
 }

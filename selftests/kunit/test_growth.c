@@ -17,7 +17,6 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <smc/base/host.h>
-#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
@@ -465,15 +464,36 @@ static void growth_refused(struct kunit *test)
 	growth_end(&e);
 }
 
+/* Leave less than half of the memory, and @bytes at least; the environment restores the limit. */
+static void growth_leave_memory(const struct growth_env *e, u64 bytes)
+{
+	smc_host_mem_max = 8 * (e->lgr->host->bytes + bytes) >> 10;
+}
+
+static struct smc_conn *growth_create(const struct growth_env *e, u32 size)
+{
+	bool cancel = false;
+
+	return smc_conn_create(e->lgr, e->second, size, SIZE, false, &cancel);
+}
+
 /* There is no larger ring than that of full size: the writer need not ask at all. */
 static void growth_largest(struct kunit *test)
 {
+	const u32 largest = 512 * 1024;
 	struct growth_env e;
+	struct smc_conn *conn;
 
-	growth_connect_size(test, &e, 512 * 1024);
+	growth_connect_size(test, &e, largest);
 	KUNIT_EXPECT_TRUE(test, growth_step(&e));
-	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, 512 * 1024);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.size, largest);
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_DONE);
+	/* also if it has that ring from the beginning */
+	growth_leave_memory(&e, 0);
+	conn = growth_create(&e, largest);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
+	KUNIT_EXPECT_EQ(test, conn->tx.growth.state, SMC_GROWTH_DONE);
+	smc_conn_discard(conn, false);
 	growth_end(&e);
 }
 
@@ -902,7 +922,6 @@ static void first_given_back_at_once(struct kunit *test)
 static void first_limits(struct kunit *test)
 {
 	struct smc_conn *conn[7];
-	bool cancel = false;
 	struct growth_env e;
 	u64 bytes;
 	u32 i;
@@ -911,11 +930,36 @@ static void first_limits(struct kunit *test)
 	bytes = e.lgr->host->bytes;
 	/* the first RMB has eight RMBEs */
 	for (i = 0; i < ARRAY_SIZE(conn); i++) {
-		conn[i] = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
+		conn[i] = growth_create(&e, SIZE);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn[i]);
 	}
 	KUNIT_EXPECT_LE(test, e.lgr->host->bytes, bytes + 8 * FIRST);
 	KUNIT_EXPECT_EQ(test, first_count_full(&e), 0);
+	for (i = 0; i < ARRAY_SIZE(conn); i++)
+		smc_conn_discard(conn[i], false);
+	growth_end(&e);
+}
+
+/*
+ * Less than half of the memory is left, although enough for more first rings: who comes gets a ring
+ * of full size, or is TCP.
+ */
+static void first_not_when_short(struct kunit *test)
+{
+	struct smc_conn *conn[2];
+	struct growth_env e;
+	u32 i;
+
+	growth_connect(test, &e);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.elem.size, FIRST);
+	growth_leave_memory(&e, SIZE / 2);
+	for (i = 0; i < ARRAY_SIZE(conn); i++) {
+		conn[i] = growth_create(&e, SIZE);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn[i]);
+		KUNIT_EXPECT_EQ(test, conn[i]->tx.elem.size, SIZE);
+		KUNIT_EXPECT_EQ(test, conn[i]->tx.growth.state, SMC_GROWTH_NONE);
+	}
+	KUNIT_EXPECT_EQ(test, PTR_ERR(growth_create(&e, SIZE)), -EUSERS);
 	for (i = 0; i < ARRAY_SIZE(conn); i++)
 		smc_conn_discard(conn[i], false);
 	growth_end(&e);
@@ -927,8 +971,6 @@ static void first_limits(struct kunit *test)
  */
 static void first_is_no_extra(struct kunit *test)
 {
-	struct smc_settings *settings = smc_settings_get(&init_net);
-	u32 host_mem = settings->host_mem;
 	struct first_taken taken;
 	struct growth_waiter w;
 	struct growth_env e;
@@ -936,7 +978,7 @@ static void first_is_no_extra(struct kunit *test)
 	first_begin_short(test, &e, &w, &taken);
 	/* a stream on the first ring takes no more than that, either */
 	e.conn->tx.growth.from -= 8 * SIZE;
-	settings->host_mem = (e.lgr->host->bytes + 5 * SIZE) >> 10;
+	growth_leave_memory(&e, 5 * SIZE);
 	KUNIT_EXPECT_EQ(test, growth_send(&w, FIRST, MSG_DONTWAIT), FIRST);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
 	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.elem.size, SIZE);
@@ -947,7 +989,6 @@ static void first_is_no_extra(struct kunit *test)
 	e.conn->tx.growth.from -= 8 * SIZE;
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
-	settings->host_mem = host_mem;
 	first_end_short(&e, &w, &taken);
 }
 
@@ -1271,6 +1312,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_given_back),
 	KUNIT_CASE(first_given_back_at_once),
 	KUNIT_CASE(first_limits),
+	KUNIT_CASE(first_not_when_short),
 	KUNIT_CASE(first_is_no_extra),
 	KUNIT_CASE(first_without_memory),
 	KUNIT_CASE(first_offer_expires),

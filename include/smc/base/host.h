@@ -62,6 +62,7 @@ void smc_host_del_lgr(struct smc_host *host);
 
 int smc_host_charge(struct smc_host *host, u64 bytes, u64 spare);
 int smc_host_charge_extra(struct smc_host *host, u64 bytes);
+bool smc_host_has_plenty(const struct smc_host *host);
 void smc_host_uncharge(struct smc_host *host, u64 bytes);
 
 #endif
