@@ -4,11 +4,11 @@
  * (RFC 7609 section 3.5.5.2.2).
  *
  * A group grows with its connections, region by region. A region that was not used for
- * net.smc.smcr_buf_idle_time is freed, except for one region of each kind and size. Until the peer
- * has confirmed that an rkey is deleted, it may write into the RMB. So an RMB whose deletion fails
- * stays registered but is not handed out (withdrawn); it is the first to be announced again
- * when the group grows. The deletion may be repeated later, because a server that runs another
- * exchange refuses it.
+ * net.smc.smcr_buf_idle_time is freed, except for one RMB, one region of first send rings, and one
+ * of larger ones. Until the peer has confirmed that an rkey is deleted, it may write into the RMB.
+ * So an RMB whose deletion fails stays registered but is not handed out (withdrawn); it is the
+ * first to be announced again when the group grows. The deletion may be repeated later, because a
+ * server that runs another exchange refuses it.
  *
  * A peer that does not respond at all is sent no further DELETE RKEY: the response of version 2
  * does not name the rkey, so a late response could be taken for that to the next request.

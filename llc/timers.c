@@ -8,7 +8,7 @@
  *	test_work	TEST LINK and stalled requests (llc/test_link.c). Runs as long as the
  *			group lives, from the end of the first contact on.
  *	withdraw_work	gives idle regions back (llc/rmb_withdraw.c). Runs while the group has
- *			more than one region of a kind.
+ *			a region that is not kept for its next connection.
  *	upgrade_work	messages of upgrades in place and their repetition (llc/upgrade.c).
  *
  * No timer is armed when the group is dead: smc_llc.dead is checked under the lock.

@@ -384,7 +384,15 @@ void smc_region_free(struct smc_region *region)
 
 /* ---- idle regions ---- */
 
-/* Return whether the next connections find an element of the size in another region. */
+static bool region_is_of_first_rings(const struct smc_region *region)
+{
+	return region->elem_size == SMC_ELEM_SIZE_FIRST;
+}
+
+/*
+ * Return whether another region is kept for the next connection. That needs an RMBE, a first ring
+ * and a ring of full size, whatever that is.
+ */
 static bool region_is_spare(const struct smc_region *region)
 {
 	const struct smc_region *other;
@@ -394,7 +402,7 @@ static bool region_is_spare(const struct smc_region *region)
 		return true;
 	list_for_each_entry(other, &region->pool->regions[region->kind], entry)
 		if (other != region && other->published && !other->extra &&
-		    other->elem_size == region->elem_size)
+		    region_is_of_first_rings(other) == region_is_of_first_rings(region))
 			return true;
 	return false;
 }
@@ -405,9 +413,9 @@ static bool region_is_spare(const struct smc_region *region)
  * @kind: RMB or send region
  * @age: jiffies for which all its elements must have been free
  *
- * Takes the youngest such region. The last published one of a size stays for the next connection,
- * but for those of SMC_REGION_EXTRA. Elements in quarantine count as used. Any context but
- * hard interrupt.
+ * Takes the youngest such region. The last published RMB stays for the next connection, as do the
+ * last region of first rings and the last one of others, but for those of SMC_REGION_EXTRA.
+ * Elements in quarantine count as used. Any context but hard interrupt.
  *
  * Return: the region, to be freed, published again or withdrawn by the caller; NULL: none.
  */

@@ -885,77 +885,75 @@ static void region_sync(struct kunit *test)
 
 /* ---- idle regions ---- */
 
-/*
- * The youngest idle region is taken out of use, but never the last published one. Connections begin
- * with elements of several sizes.
- */
+/* The youngest idle region is taken out of use, but never the last published one of its kind. */
 static void region_take_idle(struct kunit *test)
 {
 	struct region_test *t = test->priv;
 	struct smc_region *a, *b, *c;
-	struct smc_elem ea[8], eb;
-	int i;
+	struct smc_elem ea, eb;
 
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	a = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
-	region_add(test, SMC_REGION_RMB, SZ_64K, true);
-	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
-	b = region_add(test, SMC_REGION_RMB, SZ_16K, true);
-	KUNIT_EXPECT_TRUE(test, smc_pool_has_spare(&t->pool));
-	c = region_add(test, SMC_REGION_RMB, SZ_16K, false);
+	b = region_add(test, SMC_REGION_RMB, SZ_64K, true);
+	c = region_add(test, SMC_REGION_RMB, SZ_32K, false);
 	/* not of the other kind, not an unpublished one, none before its time */
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0));
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, HZ * 1000));
 	smc_region_free(c);
-	/* all of the first one, and one of the second */
-	for (i = 0; i < 8; i++)
-		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea[i]), 0);
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &eb), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &eb), 0);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
-	for (i = 0; i < 8; i++)
-		smc_elem_free(&t->pool, &ea[i], false);
+	smc_elem_free(&t->pool, &ea, false);
 	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), a);
 	/* no element of it is handed out */
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea[0]), 0);
-	KUNIT_EXPECT_PTR_EQ(test, ea[0].region, b);
-	smc_elem_free(&t->pool, &ea[0], false);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), -ENOENT);
 	smc_region_publish(&t->pool, a);
-	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea[0]), 0);
-	KUNIT_EXPECT_PTR_EQ(test, ea[0].region, a);
-	smc_elem_free(&t->pool, &ea[0], false);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &ea), 0);
+	smc_elem_free(&t->pool, &ea, false);
 	/* in quarantine: not idle */
 	smc_elem_free(&t->pool, &eb, true);
 	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), a);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	smc_region_free(a);
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 2);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 1);
 	KUNIT_EXPECT_TRUE(test, b->published);
 	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
 }
 
-/* Rings for streams alone do not stay, nor do others go because of them. */
-static void region_take_idle_extra(struct kunit *test)
+/*
+ * A region of first rings stays, and one of others. Those for streams alone do not, nor do others
+ * go because of them.
+ */
+static void region_take_idle_rings(struct kunit *test)
 {
 	struct region_test *t = test->priv;
-	struct smc_region *ring, *bigger;
+	struct smc_region *first, *ring, *bigger;
 
+	region_add(test, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, true);
 	ring = region_add(test, SMC_REGION_SND, SZ_64K, true);
-	bigger = region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_64K, PAGES);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0));
+	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
+	first = region_add(test, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, true);
+	KUNIT_EXPECT_TRUE(test, smc_pool_has_spare(&t->pool));
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0), first);
+	smc_region_free(first);
+	/* of another size, but not for new connections */
+	bigger = region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_128K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, bigger);
 	smc_region_publish(&t->pool, bigger);
 	KUNIT_EXPECT_TRUE(test, smc_pool_has_spare(&t->pool));
-	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0), bigger);
-	smc_region_publish(&t->pool, bigger);
-	/* the last of all: no other one is left to new connections, either */
-	ring->published = false;
-	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0), bigger);
-	smc_region_publish(&t->pool, bigger);
-	smc_region_publish(&t->pool, ring);
 	ring->idle_since = jiffies - HZ;
-	/* the older one may go now, but for its size */
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, HZ));
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0), bigger);
+	smc_region_free(bigger);
+	/* of another size */
+	bigger = region_add(test, SMC_REGION_SND, SZ_128K, true);
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, HZ), ring);
+	smc_region_free(ring);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_SND, 0));
+	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
 }
 
 /* A region whose rkeys the peer did not forget stays registered, and can be published again. */
@@ -969,7 +967,6 @@ static void region_withdraw(struct kunit *test)
 
 	region_add(test, SMC_REGION_RMB, SZ_16K, true);
 	a = region_add(test, SMC_REGION_RMB, SZ_16K, true);
-	region_add(test, SMC_REGION_RMB, SZ_64K, true);
 	b = region_add(test, SMC_REGION_RMB, SZ_64K, true);
 	KUNIT_ASSERT_EQ(test, smc_pool_map_link(&t->pool, 0, qp), 0);
 	KUNIT_ASSERT_EQ(test, smc_pool_register_link(&t->pool, 0), 0);
@@ -984,9 +981,7 @@ static void region_withdraw(struct kunit *test)
 	/* registered, but out of use */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nmr), mrs);
 	KUNIT_EXPECT_TRUE(test, b->maps[0].registered);
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), 0);
-	KUNIT_EXPECT_PTR_NE(test, elem.region, b);
-	smc_elem_free(&t->pool, &elem, false);
+	KUNIT_EXPECT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_64K, &elem), -ENOENT);
 	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
 	/* selected by kind, size and number of requests; returned once */
 	KUNIT_EXPECT_NULL(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_SND, SZ_64K, U8_MAX));
@@ -1171,7 +1166,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_map_fails),
 	KUNIT_CASE(region_map_pool),
 	KUNIT_CASE(region_take_idle),
-	KUNIT_CASE(region_take_idle_extra),
+	KUNIT_CASE(region_take_idle_rings),
 	KUNIT_CASE(region_withdraw),
 	KUNIT_CASE(region_rmb_limit),
 	KUNIT_CASE(region_host_limit),
