@@ -90,10 +90,10 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 /*
  * Add a region: map it on every link, register, announce, publish. Prefer one that was withdrawn
  * and that the peer did not release; if the peer refuses it now, it stays withdrawn. None is needed
- * if an element has become free while this waited for the mutex.
+ * if an element has become free while this waited for the mutex. @added: set if there is one more.
  */
 static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
-			  const struct conn_supply *supply)
+			  const struct conn_supply *supply, bool *added)
 {
 	struct smc_link *link = supply->link;
 	struct smc_lgr *lgr = conn->lgr;
@@ -139,6 +139,7 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	region->announced = true;
 	smc_region_publish(&lgr->pool, region);
 	smc_llc_timer_region_added(lgr);
+	*added = true;
 	return 0;
 }
 
@@ -177,10 +178,9 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 			/* whether this waited or not, the pool may have changed: try again */
 			grower = smc_pool_grow_begin(pool, kind, SMC_LGR_POLL);
 		else
-			rc = tries-- ? conn_pool_grow(conn, kind, size, supply) : -ENOMEM;
+			rc = tries-- ? conn_pool_grow(conn, kind, size, supply, &grown) : -ENOMEM;
 		if (rc && rc != -ENOENT)
 			break;
-		grown = grown || !rc;
 	}
 	if (grower)
 		smc_pool_grow_end(pool, kind);
@@ -323,10 +323,9 @@ static int conn_growth_take(struct smc_conn *conn, u32 size, const struct conn_s
 	if (rc) {
 		if (!smc_pool_grow_extra_begin(pool))
 			return -EBUSY;
-		rc = conn_pool_grow(conn, SMC_REGION_SND, size, supply);
+		rc = conn_pool_grow(conn, SMC_REGION_SND, size, supply, &grown);
 		smc_pool_grow_extra_end(pool);
-		grown = !rc;
-		if (grown && smc_elem_take(pool, SMC_REGION_SND, size, elem))
+		if (!rc && smc_elem_take(pool, SMC_REGION_SND, size, elem))
 			rc = -EBUSY;
 	}
 	if (!rc && supply->need == SMC_REGION_EXTRA)

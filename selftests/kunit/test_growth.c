@@ -203,6 +203,16 @@ static void growth_run_work(struct growth_env *e)
 	flush_delayed_work(&e->conn->work);
 }
 
+/* Let the work of the connection give back the ring that the writer did not take in time. */
+static void growth_expire_offer(struct kunit *test, struct growth_env *e)
+{
+	spin_lock_bh(&e->conn->lock);
+	e->conn->tx.growth.deadline = jiffies;
+	spin_unlock_bh(&e->conn->lock);
+	growth_run_work(e);
+	KUNIT_EXPECT_EQ(test, growth_state(e), SMC_GROWTH_NONE);
+}
+
 static bool growth_small_is_used(const struct growth_env *e)
 {
 	return test_bit(e->small.index - 1, e->small.region->used);
@@ -384,11 +394,7 @@ static void growth_gives_back_bigger(struct kunit *test)
 	bigger = e.conn->tx.growth.elem;
 	growth_run_work(&e);
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_READY);
-	spin_lock_bh(&e.conn->lock);
-	e.conn->tx.growth.deadline = jiffies;
-	spin_unlock_bh(&e.conn->lock);
-	growth_run_work(&e);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	growth_expire_offer(test, &e);
 	KUNIT_EXPECT_FALSE(test, test_bit(bigger.index - 1, bigger.region->used));
 	/* the stream is measured anew */
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
@@ -445,6 +451,37 @@ static void growth_busy_again(struct kunit *test)
 	msleep(110);
 	growth->from -= 8 * SIZE;
 	growth_until_ready(test, &e);
+	growth_end(&e);
+}
+
+/* A ring becomes free while the work waits for the group: it is no ring of a new region. */
+static void growth_becomes_free(struct kunit *test)
+{
+	struct smc_elem elem[2] = {};
+	struct growth_env e;
+	u64 added, reused;
+	u32 i;
+
+	growth_begin(test, &e);
+	growth_until_ready(test, &e);
+	growth_expire_offer(test, &e);
+	for (i = 0; i < ARRAY_SIZE(elem); i++)
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&e.lgr->pool, SMC_REGION_SND, GROWN, &elem[i]),
+				0);
+	added = smc_stats_get(&init_net, SMC_STAT_TX_BUF_ALLOC);
+	reused = smc_stats_get(&init_net, SMC_STAT_TX_BUF_REUSE);
+	mutex_lock(&e.lgr->mutex);
+	e.conn->tx.growth.from -= 8 * SIZE;
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	/* the work waits for the mutex */
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	smc_elem_free(&e.lgr->pool, &elem[0], false);
+	mutex_unlock(&e.lgr->mutex);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_TX_BUF_ALLOC), added);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_TX_BUF_REUSE), reused + 1);
+	smc_elem_free(&e.lgr->pool, &elem[1], false);
 	growth_end(&e);
 }
 
@@ -1040,11 +1077,7 @@ static void first_offer_expires(struct kunit *test)
 	first_begin_short(test, &e, &w, &taken);
 	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
-	spin_lock_bh(&e.conn->lock);
-	e.conn->tx.growth.deadline = jiffies;
-	spin_unlock_bh(&e.conn->lock);
-	growth_run_work(&e);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	growth_expire_offer(test, &e);
 	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
 	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), SIZE - FIRST);
 	first_expect_bytes(test, &e, SIZE);
@@ -1294,6 +1327,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_slow),
 	KUNIT_CASE(growth_busy),
 	KUNIT_CASE(growth_busy_again),
+	KUNIT_CASE(growth_becomes_free),
 	KUNIT_CASE(growth_refused),
 	KUNIT_CASE(growth_largest),
 	KUNIT_CASE(growth_wakes_poll),
