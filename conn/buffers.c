@@ -12,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/memcontrol.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <smc/base/host.h>
 #include <smc/base/stats.h>
@@ -38,6 +39,11 @@
  */
 #define GROW_AGAIN	(HZ / 10)
 #define GROW_FAILED_MAX	5
+/*
+ * Who cannot leave the first ring because another work adds a region comes again about within this
+ * time, to find an element of that region, or to add the next one.
+ */
+#define GROW_BUSY	(HZ / 100)
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
  * they reset the connection.
@@ -349,18 +355,27 @@ static bool conn_has_writer(const struct smc_conn *conn)
 	       !(conn->shut & SEND_SHUTDOWN) && !conn->shut_pending && !conn->close_pending;
 }
 
+/* Return whether there is no ring for lack of memory: attempts become cheap, and rare. */
+static bool conn_memory_is_short(int rc)
+{
+	return rc == -ENOMEM || rc == -ENOSPC || rc == -EUSERS || rc == -ENOBUFS;
+}
+
 /* The first ring cannot be left yet. The work of the connection comes back to it. */
 static void conn_growth_pause(struct smc_conn *conn, int rc)
 {
 	struct smc_conn_growth *growth = &conn->tx.growth;
+	unsigned long pause = GROW_AGAIN;
 
-	conn_growth_enter(growth, SMC_GROWTH_PAUSED);
 	if (rc == -EBUSY) {
-		smc_conn_timer_ring_missing(conn, GROW_AGAIN);
-		return;
+		/* not all at once: one of them will add the next region */
+		pause = 1 + get_random_u32() % (GROW_BUSY + 1);
+	} else if (conn_memory_is_short(rc)) {
+		pause <<= growth->failed;
+		growth->failed = min(growth->failed + 1, GROW_FAILED_MAX);
 	}
-	smc_conn_timer_ring_missing(conn, GROW_AGAIN << growth->failed);
-	growth->failed = min(growth->failed + 1, GROW_FAILED_MAX);
+	conn_growth_enter(growth, SMC_GROWTH_PAUSED);
+	smc_conn_timer_ring_missing(conn, pause);
 }
 
 /* Take note of what the work has got; @link: that of the connection when it began. */
@@ -370,12 +385,15 @@ static void conn_growth_tried(struct smc_conn *conn, const struct smc_elem *elem
 	struct smc_conn_growth *growth = &conn->tx.growth;
 
 	lockdep_assert_held(&conn->lock);
+	/* what failed for a link that is gone is no news of memory */
+	if (rc && conn->link != link)
+		rc = -EBUSY;
 	if (!rc) {
 		conn_offer_ring(conn, elem);
 		smc_conn_timer_ring_offered(conn);
 	} else if (smc_conn_ring_is_first(conn)) {
 		conn_growth_pause(conn, rc);
-	} else if (rc == -EBUSY || conn->link != link) {
+	} else if (rc == -EBUSY) {
 		/* a fast stream would queue thousands of works in a second until it succeeds */
 		conn_growth_enter(growth, SMC_GROWTH_NONE);
 		conn_growth_restart(conn, GROW_AGAIN);
@@ -579,7 +597,7 @@ static void conn_decline_ring(struct smc_conn *conn, struct smc_elem *unused)
 	*unused = growth->elem;
 	growth->elem.region = NULL;
 	if (smc_conn_ring_is_first(conn)) {
-		conn_growth_pause(conn, -EBUSY);
+		conn_growth_pause(conn, -ENOTCONN);
 		return;
 	}
 	conn_growth_enter(growth, SMC_GROWTH_NONE);

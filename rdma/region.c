@@ -97,7 +97,7 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 
 	lockdep_assert_held(&pool->mutex);
 	if (need == SMC_REGION_AGAIN)
-		return 1;
+		return 8;
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;

@@ -1029,6 +1029,27 @@ static void first_is_no_extra(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* Wait until so many attempts or more have failed. */
+static bool first_wait_failed(const struct growth_env *e, u8 n)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (READ_ONCE(e->conn->tx.growth.failed) < n && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return READ_ONCE(e->conn->tx.growth.failed) >= n;
+}
+
+/* The end of the pause, or of the last one. */
+static unsigned long first_get_deadline(const struct growth_env *e)
+{
+	unsigned long deadline;
+
+	spin_lock_bh(&e->conn->lock);
+	deadline = e->conn->tx.growth.deadline;
+	spin_unlock_bh(&e->conn->lock);
+	return deadline;
+}
+
 /*
  * No memory: the writer goes on with the first ring, and waits for room as always. When there is
  * memory, it is woken, although the peer reads nothing: no completion does that.
@@ -1036,7 +1057,7 @@ static void first_is_no_extra(struct kunit *test)
 static void first_without_memory(struct kunit *test)
 {
 	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
-	unsigned long until = jiffies + PATIENCE;
+	unsigned long begin = jiffies;
 	struct first_taken taken;
 	struct growth_waiter w;
 	struct growth_env e;
@@ -1049,16 +1070,14 @@ static void first_without_memory(struct kunit *test)
 	add_wait_queue(sk_sleep(w.sock->sk), &w.wait);
 	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
 	/* it is tried again after 100, 200, 400 ms, but one writer without memory counts once */
-	msleep(250);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_PAUSED);
-	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 2);
-	msleep(250);
-	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 3);
+	KUNIT_EXPECT_TRUE(test, first_wait_failed(&e, 3));
+	KUNIT_EXPECT_TRUE(test, time_after_eq(first_get_deadline(&e), begin + 7 * HZ / 10));
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited + 1);
 	KUNIT_EXPECT_EQ(test, w.woken, 0);
 	smc_host_mem_max = 0;
-	while (!READ_ONCE(w.woken) && time_before(jiffies, until))
-		usleep_range(1000, 2000);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 0);
+	flush_work(&e.conn->tx.growth.work);
 	KUNIT_EXPECT_EQ(test, w.woken, 1);
 	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
 	remove_wait_queue(sk_sleep(w.sock->sk), &w.wait);
@@ -1190,7 +1209,7 @@ static void first_becomes_free_polled(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
-/* Another work adds a region: the next attempt comes soon, and it is no failure. */
+/* Another work adds a region: the next attempt comes very soon, and it is no failure. */
 static void first_busy(struct kunit *test)
 {
 	struct first_taken taken;
@@ -1200,12 +1219,30 @@ static void first_busy(struct kunit *test)
 	first_begin_short(test, &e, &w, &taken);
 	KUNIT_ASSERT_TRUE(test, smc_pool_grow_extra_begin(&e.lgr->pool));
 	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
-	msleep(250);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_PAUSED);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	KUNIT_EXPECT_TRUE(test, time_before_eq(first_get_deadline(&e), jiffies + HZ / 100 + 1));
 	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 0);
 	smc_pool_grow_extra_end(&e.lgr->pool);
-	msleep(110);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_READY);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	first_end_short(&e, &w, &taken);
+}
+
+/* The link breaks while the work waits for the group: that is no lack of memory. */
+static void first_link_broken(struct kunit *test)
+{
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	mutex_lock(&e.lgr->mutex);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	WRITE_ONCE(e.second->qp->broken, true);
+	mutex_unlock(&e.lgr->mutex);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.growth.failed, 0);
+	WRITE_ONCE(e.second->qp->broken, false);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
 	first_end_short(&e, &w, &taken);
 }
 
@@ -1357,6 +1394,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_becomes_free_polled),
 	KUNIT_CASE(first_becomes_free_wanted),
 	KUNIT_CASE(first_busy),
+	KUNIT_CASE(first_link_broken),
 	KUNIT_CASE(first_shut),
 	KUNIT_CASE(first_ends_waiting),
 	KUNIT_CASE(first_link_without),

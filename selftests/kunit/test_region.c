@@ -1054,7 +1054,10 @@ static void region_host_limit_extra(struct kunit *test)
 							    PAGES));
 }
 
-/* A repeated attempt is cheap, and counted once. But it may take all that is left. */
+/*
+ * A repeated attempt takes few elements, and counts no refusal again. But it may take all that is
+ * left.
+ */
 static void region_host_limit_again(struct kunit *test)
 {
 	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
@@ -1062,6 +1065,10 @@ static void region_host_limit_again(struct kunit *test)
 	struct smc_region *region;
 	int i;
 
+	region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES, SMC_REGION_AGAIN);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, region->nelem, 8);
+	smc_region_free(region);
 	smc_host_mem_max = 8 * 2 * 16;
 	for (i = 0; i < 2; i++) {
 		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES,
