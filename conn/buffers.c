@@ -461,7 +461,7 @@ void smc_conn_init_growth(struct smc_conn *conn)
 /* Return whether a bigger ring is of use: runs of pages use only the numbers of the ring. */
 static bool conn_growth_helps(const struct smc_conn *conn)
 {
-	return !conn->tx.stopped && smc_zerocopy_is_empty(conn);
+	return conn_has_writer(conn) && smc_zerocopy_is_empty(conn);
 }
 
 /* Return whether much was sent in short time: this is a stream, to a peer that reads. */

@@ -1292,6 +1292,22 @@ static void first_shut(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* What is written after that fails, and takes no ring. */
+static void first_shut_before(struct kunit *test)
+{
+	struct growth_waiter w;
+	struct growth_env e;
+
+	growth_connect(test, &e);
+	growth_wait_begin(test, &e, &w);
+	KUNIT_EXPECT_EQ(test, smc_stream_shutdown(smc_sk(w.sock->sk), SHUT_WR), 0);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), -EPIPE);
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	KUNIT_EXPECT_EQ(test, first_count_full(&e), 0);
+	growth_wait_end(&e, &w);
+}
+
 /* The connection ends while it waits for memory: that holds it only until the next attempt. */
 static void first_ends_waiting(struct kunit *test)
 {
@@ -1396,6 +1412,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_busy),
 	KUNIT_CASE(first_link_broken),
 	KUNIT_CASE(first_shut),
+	KUNIT_CASE(first_shut_before),
 	KUNIT_CASE(first_ends_waiting),
 	KUNIT_CASE(first_link_without),
 	KUNIT_CASE(first_copies_pages),
