@@ -96,6 +96,20 @@ size_t smc_tx_get_space(const struct smc_conn *conn)
 }
 
 /**
+ * smc_tx_has_room() - Check for enough free room in the send ring to wake a writer for
+ * @conn: connection
+ *
+ * A third of the ring, as in sk_stream_is_writeable().
+ *
+ * Context: Any; a snapshot without a lock.
+ * Return: true if there is enough.
+ */
+bool smc_tx_has_room(const struct smc_conn *conn)
+{
+	return smc_tx_get_space(conn) >= READ_ONCE(conn->tx.ring.size) / 3;
+}
+
+/**
  * smc_tx_get_queued() - Return the bytes that the peer's RNIC has not acknowledged (SIOCOUTQ)
  * @conn: connection
  *
@@ -426,12 +440,12 @@ static u32 tx_cork_limit(const struct smc_conn *conn)
 
 /*
  * Return whether the unsent bytes are fewer than a part of the ring that the application knows. The
- * first ring is smaller: bytes that fill it cannot wait for more.
+ * first ring is smaller: bytes wait there only as long as it has room for those they wait for.
  */
-static bool tx_unsent_is_below(const struct smc_conn_tx *tx, u32 part)
+static bool tx_unsent_is_below(const struct smc_conn *conn, u32 part)
 {
-	return smc_ring_tx_unsent(&tx->ring) < tx->want / part &&
-	       (tx->ring.size == tx->want || smc_ring_tx_free_bytes(&tx->ring));
+	return smc_ring_tx_unsent(&conn->tx.ring) < conn->tx.want / part &&
+	       (!smc_conn_ring_is_first(conn) || smc_tx_has_room(conn));
 }
 
 /* Return whether queued bytes are posted now; otherwise they wait for more bytes. */
@@ -445,10 +459,10 @@ static bool tx_data_ready(const struct smc_conn *conn, bool more)
 	if (tx->urg.pos)
 		return true;
 	/* no completion is near for quiet requests alone */
-	if (tx->inflight && !tx->quiet && tx_unsent_is_below(tx, 2) &&
+	if (tx->inflight && !tx->quiet && tx_unsent_is_below(conn, 2) &&
 	    unsent < tx_cork_limit(conn))
 		return false;
-	if (more && tx_unsent_is_below(tx, 4) &&
+	if (more && tx_unsent_is_below(conn, 4) &&
 	    !conn->shut_pending && !conn->close_pending)
 		return false;
 	return true;

@@ -155,18 +155,17 @@ struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
 }
 
 /**
- * smc_stream_writable() - check for enough free space in the send ring to report or wake for
+ * smc_stream_writable() - check for enough room to report or wake for
  * @conn: connection
  *
- * A third of the ring, as in sk_stream_is_writeable(), or what a write finds in place of the first
- * ring. Any context, no lock.
+ * That is in the send ring, or in what a write finds in place of the first one. Any context, no
+ * lock.
  *
  * Return: true if there is enough.
  */
 bool smc_stream_writable(const struct smc_conn *conn)
 {
-	return smc_tx_get_space(conn) >= READ_ONCE(conn->tx.ring.size) / 3 ||
-	       smc_conn_ring_may_be_left(conn);
+	return smc_tx_has_room(conn) || smc_conn_ring_may_be_left(conn);
 }
 
 /**

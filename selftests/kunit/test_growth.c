@@ -1086,6 +1086,28 @@ static void first_without_memory(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* Bytes that wait for more would leave too little room for them: they wait no longer. */
+static void first_corked(struct kunit *test)
+{
+	const int flags = MSG_DONTWAIT | MSG_MORE;
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 1300, flags), 1300);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e.conn), 1300);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 200, flags), 200);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_unsent(e.conn), 0);
+	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	growth_complete(e.second);
+	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
+	first_end_short(&e, &w, &taken);
+}
+
 /* The program comes so late that the ring was given back: the socket stays writable. */
 static void first_offer_expires(struct kunit *test)
 {
@@ -1402,6 +1424,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_not_when_short),
 	KUNIT_CASE(first_is_no_extra),
 	KUNIT_CASE(first_without_memory),
+	KUNIT_CASE(first_corked),
 	KUNIT_CASE(first_offer_expires),
 	KUNIT_CASE(first_writer_sleeps),
 	KUNIT_CASE(first_does_not_wait),

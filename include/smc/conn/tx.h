@@ -15,6 +15,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 			   struct ubuf_info *uarg);
 size_t smc_tx_get_space(const struct smc_conn *conn);
+bool smc_tx_has_room(const struct smc_conn *conn);
 size_t smc_tx_get_queued(struct smc_conn *conn);
 size_t smc_tx_get_unsent(const struct smc_conn *conn);
 bool smc_tx_send_first_locked(struct smc_conn *conn);
