@@ -18,6 +18,7 @@
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
+#include <smc/conn/tx.h>
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
@@ -522,8 +523,8 @@ static void conn_growth_ask(struct smc_conn *conn)
  * smc_conn_end_growth_pause_locked() - Ask again for a ring in place of the first, if it is time
  * @conn: connection
  *
- * Only for a writer that may sleep because the first ring is full. As long as bytes are queued it
- * may: it cannot ask again, and while the peer's window is closed no completion wakes it.
+ * Only for a writer that may sleep because the first ring has no room: it cannot ask again, and
+ * while the peer's window is closed no completion wakes it.
  *
  * Context: Caller holds conn->lock.
  * Return: SMC_CONN_* bits for the owner.
@@ -536,7 +537,7 @@ unsigned int smc_conn_end_growth_pause_locked(struct smc_conn *conn)
 	if (growth->state != SMC_GROWTH_PAUSED || !smc_conn_timer_ring_due(conn))
 		return 0;
 	conn_growth_enter(growth, SMC_GROWTH_NONE);
-	if (conn_has_writer(conn) && !smc_ring_tx_drained(&conn->tx.ring))
+	if (conn_has_writer(conn) && !smc_tx_has_room(conn))
 		conn_growth_ask(conn);
 	if (growth->state != SMC_GROWTH_READY)
 		return 0;

@@ -1172,7 +1172,7 @@ static void first_does_not_wait(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
-/* All is completed when an attempt fails: nobody waits, and the next write asks again. */
+/* There is room when an attempt fails: nobody waits, and the next write asks again. */
 static void first_asks_again(struct kunit *test)
 {
 	struct first_taken taken;
@@ -1182,8 +1182,8 @@ static void first_asks_again(struct kunit *test)
 	first_begin_short(test, &e, &w, &taken);
 	smc_host_mem_max = 1;
 	KUNIT_EXPECT_EQ(test, growth_send(&w, 1000, MSG_DONTWAIT), 1000);
-	growth_complete(e.second);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
+	growth_complete(e.second);
 	smc_host_mem_max = 0;
 	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
