@@ -185,7 +185,7 @@ static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool ur
  * @more: more bytes beyond @len follow soon: small amounts may wait
  * @urgent: the last of the @len bytes is urgent (MSG_OOB), if it is taken
  *
- * Takes at most half of the ring; the caller calls again for the rest.
+ * Takes at most half of the ring, or 16 KiB if that is more; the caller calls again for the rest.
  *
  * Context: Process; takes conn->lock. One caller at a time (socket lock). Never sleeps for space.
  * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state allows no more

@@ -213,7 +213,7 @@ static void sockopt_push_bufsizes(struct smc_sock *smc)
 
 	spin_lock_bh(&smc->state_lock);
 	if (smc->conn) {
-		snd = 2 * smc->conn->tx.want;
+		snd = 2 * READ_ONCE(smc->conn->tx.want);
 		rcv = 2 * smc->conn->rx.ring.size;
 	}
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK &&
