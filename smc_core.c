@@ -172,15 +172,11 @@ static void lgr_idle_work_fn(struct work_struct *work)
 	smc_lgr_put(lgr);
 }
 
-/**
- * smc_lgr_evict_idle() - terminate the oldest group of a host that has no connection
- * @host: peer host that is at a limit
- *
- * Process context.
- *
- * Return: true if there was one.
+/*
+ * Terminate the oldest group without a connection of a host that is at a limit. Return true if
+ * there was one.
  */
-bool smc_lgr_evict_idle(const struct smc_host *host)
+static bool lgr_evict_idle(const struct smc_host *host)
 {
 	struct smc_lgr *lgr;
 	bool found = false;
@@ -199,6 +195,19 @@ bool smc_lgr_evict_idle(const struct smc_host *host)
 	}
 	mutex_unlock(&smc_registry.lock);
 	return found;
+}
+
+/**
+ * smc_lgr_evict_for_memory() - at a limit of memory, terminate an idle group of the host
+ * @host: peer host
+ * @rc: result of an attempt to get memory; nothing is done unless it is such a limit
+ *
+ * The memory serves a later attempt. A group that is ending already suffices. Process context.
+ */
+void smc_lgr_evict_for_memory(const struct smc_host *host, int rc)
+{
+	if ((rc == -EUSERS || rc == -ENOBUFS) && !smc_host_has_ending_lgr(host))
+		lgr_evict_idle(host);
 }
 
 /* ---- events of links ---- */
@@ -753,7 +762,7 @@ static bool lgr_join_host(struct smc_lgr *lgr)
 {
 	if (smc_host_add_lgr(lgr->host))
 		return true;
-	if (smc_host_may_evict(lgr->host) && smc_lgr_evict_idle(lgr->host) &&
+	if (smc_host_may_evict(lgr->host) && lgr_evict_idle(lgr->host) &&
 	    smc_host_add_lgr(lgr->host))
 		return true;
 	smc_stats_inc(lgr->host->key.net, SMC_STAT_LGR_LIMITED);

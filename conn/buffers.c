@@ -433,6 +433,9 @@ static void conn_growth_work_fn(struct work_struct *work)
 		old = set_active_memcg(growth->memcg);
 		rc = conn_growth_take(conn, size, &supply, &elem);
 		set_active_memcg(old);
+		/* for the next attempt */
+		if (supply.need != SMC_REGION_EXTRA)
+			smc_lgr_evict_for_memory(conn->lgr->host, rc);
 	}
 	spin_lock_bh(&conn->lock);
 	conn_growth_tried(conn, &elem, rc, supply.link);

@@ -11,7 +11,6 @@
 #include <net/inet_sock.h>
 #include <net/ipv6.h>
 #include <smc/base/fault.h>
-#include <smc/base/host.h>
 #include <smc/base/log.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
@@ -381,12 +380,11 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 
 	conn = smc_conn_create(ctx->lgr, ctx->link, ctx->hs->sndbuf, ctx->hs->rcvbuf, !ctx->first,
 			       &ctx->hs->cancelled);
-	/* the memory of an idle group serves the next connection */
-	if ((conn == ERR_PTR(-EUSERS) || conn == ERR_PTR(-ENOBUFS)) &&
-	    !smc_host_has_ending_lgr(ctx->lgr->host))
-		smc_lgr_evict_idle(ctx->lgr->host);
-	if (IS_ERR(conn))
+	if (IS_ERR(conn)) {
+		/* for the next connection */
+		smc_lgr_evict_for_memory(ctx->lgr->host, PTR_ERR(conn));
 		return PTR_ERR(conn);
+	}
 	ctx->reserved = false;	/* used up */
 	ctx->conn = conn;
 	smc_rules_path(ctx->sk, &path);

@@ -485,12 +485,23 @@ static void growth_becomes_free(struct kunit *test)
 	growth_end(&e);
 }
 
-/* No memory: the writer does not ask again. */
+/* A group of the same host without connections. */
+static void growth_create_idle_group(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 2);
+
+	smc_lgr_set_ready(lgr);
+	smc_lgr_unreserve_conn(lgr);
+}
+
+/* No memory: the writer does not ask again, and no other group ends for it. */
 static void growth_refused(struct kunit *test)
 {
+	u64 evicted = smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED);
 	struct growth_env e;
 
 	growth_begin(test, &e);
+	growth_create_idle_group(test);
 	/* the environment restores it */
 	smc_host_mem_max = 1;
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
@@ -498,6 +509,7 @@ static void growth_refused(struct kunit *test)
 	e.conn->tx.growth.from -= 8 * SIZE;
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_DONE);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED), evicted);
 	growth_end(&e);
 }
 
@@ -1108,6 +1120,23 @@ static void first_corked(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* What a group without connections has is for a writer without memory. */
+static void first_evicts(struct kunit *test)
+{
+	u64 evicted = smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED);
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	growth_create_idle_group(test);
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED), evicted + 1);
+	first_end_short(&e, &w, &taken);
+}
+
 /* The program comes so late that the ring was given back: the socket stays writable. */
 static void first_offer_expires(struct kunit *test)
 {
@@ -1425,6 +1454,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_is_no_extra),
 	KUNIT_CASE(first_without_memory),
 	KUNIT_CASE(first_corked),
+	KUNIT_CASE(first_evicts),
 	KUNIT_CASE(first_offer_expires),
 	KUNIT_CASE(first_writer_sleeps),
 	KUNIT_CASE(first_does_not_wait),

@@ -405,7 +405,7 @@ void smc_lgr_set_ctl_events(const struct smc_lgr_ctl_events *events);
 void smc_lgr_set_conn_events(const struct smc_lgr_conn_events *events);
 struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer);
 int smc_lgr_begin(struct smc_lgr *lgr, struct smc_path *path);
-bool smc_lgr_evict_idle(const struct smc_host *host);
+void smc_lgr_evict_for_memory(const struct smc_host *host, int rc);
 void smc_lgr_discard(struct smc_lgr *lgr);
 void smc_lgr_get(struct smc_lgr *lgr);
 void smc_lgr_put(struct smc_lgr *lgr);
