@@ -305,10 +305,10 @@ run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devic
 # the links of groups
 run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" \
 	--add "$tests/bench/smc_hold" --timeout 750
-# ... in virtual time: latencies, and links that are lost again and again
+# ... in virtual time: latencies, writers without rings, and links that are lost again and again
 [ "$flavour" = debug ] || run "$p-links-time" --topology netns --virtual-time --links 2 \
-	--module ours --script "$cases/links.sh" --env "LINKS_OF=policies:200 forgets:2400" \
-	--timeout 300
+	--module ours --script "$cases/links.sh" --add "$tests/bench/smc_hold" --env TIMED=y \
+	--env "LINKS_OF=policies:200 rings:150 forgets:2400" --timeout 300
 # (the debug kernel takes too long for seventeen RNICs)
 [ "$flavour" = debug ] || run "$p-many-links" --topology netns --module ours \
 	--script "$cases/many_links.sh" --timeout 700

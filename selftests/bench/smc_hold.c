@@ -23,6 +23,7 @@
 static struct trf_client client = { .timeout_ms = 60000, .seed = 1 };
 static bool silent, speak;
 static int fds[MAX_CONNS];
+static struct trf_req speeches[MAX_CONNS];
 
 /* Open a connection and exchange one byte in each direction on it, unless it is to be silent. */
 static int open_conn(struct trf_outcome *out)
@@ -45,17 +46,6 @@ static int open_conn(struct trf_outcome *out)
 	return fd;
 }
 
-static int speak_on(int fd, struct trf_outcome *out)
-{
-	struct trf_req req;
-
-	client.seed++;
-	trf_client_req(&client, &req, TRF_STREAM);
-	req.to_server = SPEECH;
-	req.to_client = SPEECH;
-	return trf_client_stream(&client, fd, &req, out);
-}
-
 static int run_command(const char *command, unsigned long conns)
 {
 	char text[24];
@@ -68,6 +58,39 @@ static int run_command(const char *command, unsigned long conns)
 	if (rc)
 		fprintf(stderr, "smc_hold: '%s' ended with status 0x%x\n", command, rc);
 	return rc != 0;
+}
+
+/* Let the server write on a connection. Nothing is read there before the command has ended. */
+static int speak_begin(int fd, struct trf_req *req)
+{
+	client.seed++;
+	trf_client_req(&client, req, TRF_STREAM);
+	req->to_server = SPEECH;
+	req->to_client = SPEECH;
+	return trf_req_send(fd, req);
+}
+
+/* All of @open connections speak at once, and as long as the command runs. */
+static int speak_and_run(const char *command, unsigned long open)
+{
+	struct trf_outcome out = { .err = 0 };
+	unsigned long n;
+
+	for (n = 0; n < open; n++) {
+		if (speak_begin(fds[n], &speeches[n])) {
+			fprintf(stderr, "smc_hold: connection %lu: no request\n", n + 1);
+			return 1;
+		}
+	}
+	if (run_command(command, open))
+		return 1;
+	for (n = 0; n < open; n++) {
+		if (trf_client_stream_sent(&client, fds[n], &speeches[n], &out)) {
+			fprintf(stderr, "smc_hold: connection %lu: %s\n", n + 1, out.what);
+			return 1;
+		}
+	}
+	return 0;
 }
 
 static int hold_conns(const char *command, char **counts, int nr)
@@ -83,12 +106,6 @@ static int hold_conns(const char *command, char **counts, int nr)
 				MAX_CONNS);
 			return 2;
 		}
-		for (unsigned long n = 0; speak && n < open; n++) {
-			if (speak_on(fds[n], &out)) {
-				fprintf(stderr, "smc_hold: connection %lu: %s\n", n + 1, out.what);
-				return 1;
-			}
-		}
 		for (; open < want; open++) {
 			/* they are closed when the process ends */
 			fds[open] = open_conn(&out);
@@ -98,7 +115,7 @@ static int hold_conns(const char *command, char **counts, int nr)
 				return 1;
 			}
 		}
-		if (run_command(command, open))
+		if (speak && i ? speak_and_run(command, open) : run_command(command, open))
 			return 1;
 	}
 	return 0;
@@ -112,7 +129,8 @@ static void bad_usage(void)
 		"  --port N      port of the server (default %u)\n"
 		"  --require M   smc or tcp: any other mode is an error\n"
 		"  --silent      nothing is sent; else a byte each way\n"
-		"  --speak       for each NUMBER but the first, those that are open send 256 KiB each way\n"
+		"  --speak       for each NUMBER but the first, the server writes while COMMAND runs; then\n"
+		"                both sides get 256 KiB on each connection\n"
 		"COMMAND runs with $CONNS connections open, for each NUMBER\n", DEFAULT_PORT);
 	exit(2);
 }

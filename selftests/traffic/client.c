@@ -163,6 +163,25 @@ static int verdict_query(const struct trf_client *c, const struct trf_req *req, 
 int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *req,
 		      struct trf_outcome *out)
 {
+	int err = trf_req_send(fd, req);
+
+	if (err)
+		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
+	return trf_client_stream_sent(c, fd, req, out);
+}
+
+/**
+ * trf_client_stream_sent() - the same, if the request was sent before
+ * @c: parameters
+ * @fd: connected socket
+ * @req: the request; its bytes to the client may be on their way
+ * @out: result
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_client_stream_sent(const struct trf_client *c, int fd, const struct trf_req *req,
+			   struct trf_outcome *out)
+{
 	struct trf_stream s = {
 		.fd = fd,
 		.io = req->io,
@@ -176,13 +195,9 @@ int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *
 		.bulk = req->flags & TRF_F_BULK,
 		.timeout_ms = c->timeout_ms,
 	};
-	int err = trf_req_send(fd, req);
-	u64 t0;
+	u64 t0 = tl_now_ns();
+	int err = trf_stream_run(&s);
 
-	if (err)
-		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
-	t0 = tl_now_ns();
-	err = trf_stream_run(&s);
 	out->still_ns = s.still_ns;
 	if (err)
 		return trf_fail(out, err, "stream: %s, sent %llu of %llu, received %llu of %llu",

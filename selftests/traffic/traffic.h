@@ -244,6 +244,8 @@ int trf_client_connect(const struct trf_client *c, struct trf_outcome *out);
 void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op op);
 int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *req,
 		      struct trf_outcome *out);
+int trf_client_stream_sent(const struct trf_client *c, int fd, const struct trf_req *req,
+			   struct trf_outcome *out);
 int trf_client_pingpong(const struct trf_client *c, int fd, const struct trf_req *req,
 			u64 *rtt, struct trf_outcome *out);
 int trf_part(int *fd, const struct trf_req *req, u64 seed, u64 len);

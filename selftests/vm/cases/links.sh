@@ -9,6 +9,7 @@
 #   INTREE    client | server: the side with the in-tree family
 #   LINKS_OF  names of cases, all by default
 #   ONE_SUBNET  y: both networks are in one subnet: in-tree hosts have no second link otherwise
+#   TIMED     y: virtual time, in which "rings" checks how long writers wait
 
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
@@ -333,8 +334,40 @@ end_act()
 	[ "$HOST" = 1 ] || touch "/run/acted.$1"
 }
 
-# Thirty connections on which nothing is sent have their first rings. Then all of them send, first while
-# there is no memory for rings of full size, but for the one or two that are there; then with memory.
+uptime_cs()
+{
+	read -r up_ _ < /proc/uptime
+	echo "${up_%.*}${up_#*.}"
+}
+
+# crowd_has_rings N: nothing is read on thirty connections, and the server has filled an RMBE and a ring
+# on each: N rings of full size, the first ring of each of the others
+crowd_has_rings()
+{
+	[ "$(grown tx_bytes)" -ge "$((30 * (65536 + 2048) + $1 * (65536 - 2048)))" ]
+}
+
+# There is memory again: each writer asks within its pause, which is no longer than the shortage has lasted.
+# The first one adds a region of eight rings; the others come for those very soon.
+crowd_gets_rings()
+{
+	wait_for 20 crowd_has_rings 2 || { show; fail "no writers"; }
+	expect "bytes of rings without memory" "$(pool sndbuf_bytes)" -le "$least"
+	expect "regions refused" "$(grown mem_limited)" -ge 1
+	members_are 31 || fail "connections have ended"
+	registered=$(grown mr_reg)
+	sysctl -q -w "net.smc.smcr_max_host_kb=$enough"
+	begin=$(uptime_cs)
+	wait_for 20 crowd_has_rings 30 || { show; fail "writers without rings"; }
+	took=$(($(uptime_cs) - begin)) lasted=$((begin - short_since))
+	echo "rings for all after $took, without memory for $lasted hundredths of a second"
+	[ -z "$TIMED" ] || expect "hundredths of a second" "$took" -le "$((lasted + 50))"
+	# 28 rings in four regions, on two links
+	expect "registrations" "$(($(grown mr_reg) - registered))" -le 8
+}
+
+# Thirty connections on which nothing is sent have their first rings. Then the server writes on all of
+# them, while there is no memory for rings of full size but for the two that are there.
 silent_and_speaking()
 {
 	[ -z "$spoken" ] || return 0
@@ -348,31 +381,26 @@ silent_and_speaking()
 		/t/smc_hold --connect 10.0.0.1 --family smc --require smc --silent --speak --run \
 			'n=$(cat /run/act 2> /dev/null || echo 1); echo $((n + 1)) > /run/act
 			touch /run/act.$n; until [ -e /run/acted.$n ]; do sleep 0.1; done' \
-			30 30 30 > /run/hold 2>&1 &
+			30 30 > /run/hold 2>&1 &
 		hold=$!
 	}
 	next_act 1
 	wait_for 20 members_are 31 || { show; fail "connections are missing"; }
 	expect "bytes of rings for silent connections" "$(pool sndbuf_bytes)" -le "$least"
-	sysctl -q -w net.smc.smcr_max_host_kb=1
+	[ "$HOST" = 2 ] || sysctl -q -w net.smc.smcr_max_host_kb=1
+	short_since=$(uptime_cs)
 	end_act 1
 	next_act 2
-	expect "bytes of rings without memory" "$(pool sndbuf_bytes)" -le "$least"
-	expect "regions refused" "$(grown mem_limited)" -ge 1
-	members_are 31 || fail "connections have ended"
-	sysctl -q -w "net.smc.smcr_max_host_kb=$enough"
+	[ "$HOST" = 2 ] || crowd_gets_rings
 	end_act 2
-	next_act 3
-	expect "bytes of rings of full size" "$(pool sndbuf_bytes)" -ge "$((30 * 65536))"
-	end_act 3
 	[ "$HOST" = 1 ] || wait "$hold" || { cat /run/hold; fail "smc_hold: $?"; }
 }
 
 case_rings()
 {
 	spoken=
-	# what the machine has by default depends on its memory
-	enough=16384
+	# what the machine has by default depends on its memory, and ended groups may still have some
+	enough=65536
 	sysctl -q -w "net.smc.smcr_max_host_kb=$enough"
 	one_pnetid
 	with_group silent_and_speaking
