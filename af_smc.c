@@ -66,6 +66,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
+#include <smc/handshake/autosmc.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/socket/af_smc.h>
 #include "socket/accept.h"
@@ -198,6 +199,7 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	const struct sockaddr_in6 *sin6 = addr;
 	const struct sockaddr_in *sin = addr;
 	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_autosmc_key key;
 	struct smc_rules_path path;
 	struct in6_addr peer = {};
 	u16 port = 0;
@@ -218,6 +220,9 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	path.remote.port = port;
 	if (smc_rules_check_deny(net, &path, false))
 		return SMC_CLC_DECL_RULE;
+	smc_autosmc_set_key(&key, &path, false, sk_uid(smc_sock_sk(smc)));
+	if (smc_autosmc_wants_tcp(net, &key))
+		return SMC_CLC_DECL_SHORT;
 	return smc_hs_check_allowed(net, &peer, port);
 }
 

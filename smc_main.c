@@ -49,6 +49,7 @@
 #include <smc/conn/zerocopy.h>
 #include <smc/handshake/admission.h>
 #include <smc/handshake/handshake.h>
+#include <smc/handshake/autosmc.h>
 #include <smc/handshake/negcache.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
@@ -97,6 +98,7 @@ static const struct main_subsystem main_subsystems[] = {
 	{ "settings", smc_settings_init, smc_settings_exit },
 	{ "rules", smc_rules_init, smc_rules_exit },
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
+	{ "AUTOSMC", smc_autosmc_init, smc_autosmc_exit },
 	{ "handshake limits", smc_admission_init, smc_admission_exit },
 	{ "hosts", smc_host_init, smc_host_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },

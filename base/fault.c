@@ -50,6 +50,7 @@ static struct fault_site_state fault_sites[] = {
 	SITE(PNETID_NOTIFIER, "load"),
 	SITE(POLICY_PERNET, "load"),
 	SITE(NEGCACHE_PERNET, "load"),
+	SITE(AUTOSMC_PERNET, "load"),
 	SITE(RULES_PERNET, "load"),
 	SITE(LIMIT_PERNET, "load"),
 	SITE(SYSCTL_PERNET, "load"),
@@ -81,6 +82,7 @@ static struct fault_site_state fault_sites[] = {
 	SITE(STATS_PROC, "netns"),
 	SITE(NEGCACHE_TABLE, "netns"),
 	SITE(NEGCACHE_PROC, "netns"),
+	SITE(AUTOSMC_PROC, "netns"),
 	SITE(SYSCTL_TABLE, "netns"),
 	SITE(SYSCTL_NET, "netns"),
 
@@ -94,6 +96,7 @@ static struct fault_site_state fault_sites[] = {
 	SITE(PNETID_ENTRY, "admin"),
 	SITE(PNETID_ANSWER, "admin"),
 	SITE(NOTIFY_MSG, "admin"),
+	SITE(AUTOSMC_TABLE, "admin"),
 
 	SITE(SOCK, "run"),
 	SITE(CLCSOCK, "run"),

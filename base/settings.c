@@ -257,6 +257,7 @@ static int __net_init settings_net_init(struct net *net)
 	sn->send_hostname = 1;
 	sn->host_groups = SMC_SETTINGS_HOST_GROUPS;
 	sn->hs_max = SMC_SETTINGS_HS_MAX;
+	sn->autosmc_time = SMC_SETTINGS_AUTOSMC_TIME;
 	sn->idle_server = 600;
 	sn->idle_client = 610;
 	return 0;

@@ -26,6 +26,7 @@ static int link_policy_max = SMC_LINK_POLICIES - 1;
 static int wr_min = SMC_SETTINGS_WR_MIN;
 static int wr_max = SMC_SETTINGS_WR_MAX;
 static int hs_max_max = SMC_SETTINGS_HS_TOTAL;
+static int autosmc_time_max = SMC_SETTINGS_AUTOSMC_TIME_MAX;
 
 #define SMC_SETTINGS_DATA(member)	((void *)offsetof(struct smc_settings, member))
 
@@ -213,6 +214,20 @@ static const struct ctl_table sysctl_template[] = {
 		.proc_handler = proc_douintvec_minmax,
 		.extra1 = SYSCTL_ONE,
 		.extra2 = &hs_max_max,
+	}, {
+		.procname = "autosmc_bytes",
+		.data = SMC_SETTINGS_DATA(autosmc_bytes),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
+		.procname = "autosmc_time",
+		.data = SMC_SETTINGS_DATA(autosmc_time),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec_minmax,
+		.extra1 = SYSCTL_ONE,
+		.extra2 = &autosmc_time_max,
 	}, {
 		.procname = "netns_inherit",
 		.data = &smc_settings_inherit,

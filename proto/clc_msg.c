@@ -931,6 +931,8 @@ const char *smc_clc_reason_str(u32 reason)
 		return "configuration error";
 	case SMC_CLC_DECL_RULE:
 		return "a rule of the administrator";
+	case SMC_CLC_DECL_SHORT:
+		return "connections like this one are short";
 	case SMC_CLC_DECL_PEER_NO_SMC:
 		return "peer did not indicate SMC";
 	case SMC_CLC_DECL_NOT_SMC:

@@ -18,6 +18,8 @@
 #   --sizes           insn: only writes of 2^k - 1, 2^k and 2^k + 1 bytes, k = 12 .. 20; fails if
 #                     neighbours of ours differ by more than 10 % per byte
 #   --without LABEL   leave out tcp, intree, ours or raw
+#   --autosmc         insn: ours once more, where AUTOSMC has found that connections are short; only
+#                     the row connect_rate
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
@@ -35,6 +37,7 @@ before=
 profile=
 budget=
 sizes=
+autosmc=
 labels=' tcp intree ours raw '
 
 die()
@@ -53,6 +56,11 @@ while [ $# -gt 0 ]; do
 	--budget)
 		profile=y budget=y bed=insn labels=' intree ours '
 		BENCH_ROWS=stream_64k,pingpong_1,sendfile_64k,zerocopy_64k,splice_64k,splice_lend_64k
+		shift
+		continue
+		;;
+	--autosmc)
+		autosmc=y bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
 		shift
 		continue
 		;;
@@ -122,6 +130,7 @@ if [ -n "$before" ]; then
 	# profile.py compares the last one with the one before
 	labels="${labels%ours *}before ours "
 fi
+[ -z "$autosmc" ] || labels="${labels}autosmc "
 [ -z "$profile" ] || [ "$bed" = insn ] || die "--profile needs --bed insn"
 # They are loaded again and again: without what only a debugger needs.
 find "$stage" -name '*.ko' -exec strip --strip-debug {} +

@@ -248,6 +248,10 @@ class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos
 [ "$flavour" = debug ] || run "$p-negcache" --topology netns --virtual-time --module ours \
 	--script "$cases/negcache.sh" --add "$tests/smc_load" --timeout 400
 
+# short connections make the next ones TCP for a time, in virtual time
+[ "$flavour" = debug ] || run "$p-autosmc" --topology netns --virtual-time --module ours \
+	--script "$cases/autosmc.sh" --timeout 300
+
 # a peer whose RNIC gets nothing any more, in virtual time: registrations do not wait for it
 [ "$flavour" = debug ] || run "$p-deaf" --topology netns --virtual-time --module ours \
 	--script "$cases/deaf.sh" --timeout 400

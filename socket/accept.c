@@ -19,6 +19,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/tcp.h>
 #include <linux/wait.h>
 #include <net/inet_connection_sock.h>
 #include <net/net_namespace.h>
@@ -27,7 +28,9 @@
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
 #include <smc/base/stats.h>
+#include <smc/conn/tcp_info.h>
 #include <smc/handshake/admission.h>
+#include <smc/handshake/autosmc.h>
 #include <smc/proto/clc_msg.h>
 #include "accept.h"
 #include "fallback.h"
@@ -212,6 +215,45 @@ out:
 
 /* ---- children ---------------------------------------------------------------- */
 
+static void accept_get_autosmc_key(struct smc_sock *smc, struct smc_autosmc_key *key)
+{
+	struct smc_rules_path path;
+
+	smc_rules_path(smc->clcsock.sock->sk, &path);
+	smc_autosmc_set_key(key, &path, test_bit(SMC_SF_SERVER, &smc->flags),
+			    sk_uid(smc_sock_sk(smc)));
+}
+
+/* Return the bytes of both directions. */
+static u64 accept_count_bytes(struct smc_sock *smc)
+{
+	const struct tcp_sock *tp = tcp_sk(smc->clcsock.sock->sk);
+	struct smc_conn *conn = smc->conn;
+	struct smc_conn_stats stats;
+
+	if (!conn)
+		return READ_ONCE(tp->bytes_acked) + READ_ONCE(tp->bytes_received);
+	spin_lock_bh(&conn->lock);
+	smc_tcpinfo_get_stats(conn, &stats);
+	spin_unlock_bh(&conn->lock);
+	return stats.tx_bytes + stats.rx_bytes;
+}
+
+/* Let AUTOSMC learn from a connection that a program closes, over SMC or for its sake over TCP. */
+static void accept_note_use(struct smc_sock *smc)
+{
+	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_autosmc_use use = { .smc = smc->conn };
+	struct smc_autosmc_key key;
+
+	if (!smc_autosmc_is_on(net) || (!use.smc && smc->own_reason != SMC_CLC_DECL_SHORT))
+		return;
+	use.bytes = accept_count_bytes(smc);
+	use.time = jiffies - smc->began_at;
+	accept_get_autosmc_key(smc, &key);
+	smc_autosmc_note(net, &key, &use);
+}
+
 /**
  * smc_accept_release_transport() - release the connection and the clcsock of a socket
  * @smc: socket without users and without a running handshake; accepted or not
@@ -225,6 +267,8 @@ void smc_accept_release_transport(struct smc_sock *smc, bool reset)
 	struct sock *sk = smc_sock_sk(smc);
 
 	smc_sock_table_del(smc);
+	if (sk->sk_socket)
+		accept_note_use(smc);
 	reset = smc_stream_close(smc, reset, sk->sk_socket);
 	if (smc->clcsock.sock && smc->clcsock.sock->sk)
 		smc_fallback_detach(smc);
@@ -360,6 +404,18 @@ static u32 accept_child_refused(const struct smc_listener *l, const struct smc_s
 	return smc_rules_check_deny(l->net, &path, true) ? SMC_CLC_DECL_RULE : 0;
 }
 
+/* Return the reason why a child whose SYN had the SMC option uses TCP, or 0. */
+static u32 accept_child_declined(struct smc_sock *child)
+{
+	struct net *net = sock_net(smc_sock_sk(child));
+	struct smc_autosmc_key key;
+
+	accept_get_autosmc_key(child, &key);
+	if (smc_autosmc_wants_tcp(net, &key))
+		return SMC_CLC_DECL_SHORT;
+	return smc_hs_check_allowed(net, NULL, 0);
+}
+
 /* Start the handshake of a child whose SYN had the SMC option. */
 static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u32 refused)
 {
@@ -367,7 +423,7 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
 
 	hs->clcsock = &child->clcsock;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->force_tcp = refused ?: smc_hs_check_allowed(hs->net, NULL, 0);
+	hs->force_tcp = refused ?: accept_child_declined(child);
 	hs->done = accept_child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));

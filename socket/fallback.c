@@ -223,6 +223,7 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
 
 	smc->own_reason = own_reason;
 	smc->peer_reason = peer_reason;
+	smc->began_at = jiffies;
 	/* a later connect() of this socket must not send the SMC option */
 	smc_clcsock_withdraw_option(&smc->clcsock);
 	if (count)

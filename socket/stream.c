@@ -417,6 +417,7 @@ void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 	clear_bit(SMC_SF_ERR_REPORTED, &smc->flags);
 	spin_lock_bh(&smc->state_lock);
 	smc->conn = conn;
+	smc->began_at = jiffies;
 	smc->synced_state = -1;
 	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
 	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);

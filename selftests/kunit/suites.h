@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 
 extern struct kunit_suite smc_admission_suite;
+extern struct kunit_suite smc_autosmc_suite;
 extern struct kunit_suite smc_clcsock_suite;
 extern struct kunit_suite smc_close_suite;
 extern struct kunit_suite smc_host_suite;

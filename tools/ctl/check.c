@@ -21,6 +21,7 @@
 
 #define CONNECT_SECONDS 30
 #define NEGCACHE "/proc/net/smc_negcache"
+#define AUTOSMC "/proc/net/smc_autosmc"
 #define ENABLED "/proc/sys/net/smc/enabled"
 
 /* Whether a connection uses SMC */
@@ -278,6 +279,32 @@ static void check_negcache(struct check *c)
 	fclose(f);
 }
 
+/* Check whether connections with this port of the peer are TCP because they are short. */
+static void check_autosmc(struct check *c)
+{
+	struct in6_addr want = check_get_mapped(c), addr;
+	char line[128], ip[INET6_ADDRSTRLEN], side[16], text[256];
+	unsigned int port, uid, own = check_get_port(c);
+	FILE *f = fopen(AUTOSMC, "r");
+	long left;
+
+	if (!f)
+		return;
+	while (own && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%45s %u %15s %u %*u %ld", ip, &port, side, &uid, &left) != 5 ||
+		    inet_pton(AF_INET6, ip, &addr) != 1 || memcmp(&addr, &want, sizeof(addr)) ||
+		    port != own || strcmp(side, "client") || left <= 0)
+			continue;
+		snprintf(text, sizeof(text), "connections of uid %u are TCP for another %ld s: %s",
+			 uid, left, ctl_reason_sentence(SMC_CLC_DECL_SHORT));
+		if (uid == geteuid())
+			check_add_reason(c, "autosmc", text, SMC_CLC_DECL_SHORT);
+		else
+			check_add_step(c, "autosmc", "note", text);
+	}
+	fclose(f);
+}
+
 static void check_earlier(struct check *c, struct json_object *socks)
 {
 	struct json_object *last = NULL, *fallback;
@@ -429,6 +456,7 @@ static int check_run(struct check *c, bool connection)
 	if (rc != CTL_OK)
 		return rc;
 	check_negcache(c);
+	check_autosmc(c);
 	socks = json_object_new_array();
 	rc = ctl_sock_read(&all, socks);
 	if (rc == CTL_OK)

@@ -51,6 +51,7 @@ static const struct part parts[] = {
 	  .command = "PATH=$PATH:/sbin:/usr/sbin; modinfo smc; grep -H . /sys/module/smc/*" },
 	{ .name = "counters.txt", .command = "cat /proc/net/smc_stat" },
 	{ .name = "negcache.txt", .command = "cat /proc/net/smc_negcache" },
+	{ .name = "autosmc.txt", .command = "cat /proc/net/smc_autosmc" },
 	{ .name = "conf.txt", .command = "cat /etc/smc.conf" },
 	{ .name = "rdma.txt",
 	  .command = "PATH=$PATH:/sbin:/usr/sbin; rdma dev; rdma link" },

@@ -145,6 +145,28 @@ expect 'in the negative cache: another port' '' own smc state normal negcache 10
 expect 'in the negative cache: a port only' '' state normal negcache 10.0.0.77
 expect_match 'in the negative cache: this port' 'no left alone for another 29 s: *' \
 	own smc state normal negcache 10.0.0.77 8
+
+# --- connections that are TCP because they are short ---
+cat >"$FAKE_PROC/smc_autosmc" <<-END
+	peer port side uid shorts seconds_left period probing
+	::ffff:10.0.0.6 80 client $(id -u) 8 29 30 0
+	::ffff:10.0.0.6 81 client 99 8 29 30 0
+	::ffff:10.0.0.6 82 client $(id -u) 8 0 30 1
+	::ffff:10.0.0.6 83 client $(id -u) 7 0 0 0
+	::ffff:10.0.0.6 84 server 0 8 29 30 0
+	nonsense
+END
+expect_match 'short connections' \
+	"no connections of uid $(id -u) are TCP for another 29 s: The last connections*" \
+	own smc state normal autosmc 10.0.0.6 80
+expect_match 'short connections of another user' 'note connections of uid 99 are TCP *' \
+	own smc state normal autosmc 10.0.0.6 81
+expect 'short connections: the time is over' '' own smc state normal autosmc 10.0.0.6 82
+expect 'not enough short connections' '' own smc state normal autosmc 10.0.0.6 83
+expect 'short connections: as server' '' own smc state normal autosmc 10.0.0.6 84
+expect 'short connections: without a port' '' state normal autosmc 10.0.0.6
+
+# --- the connection ---
 expect_match 'connection on SMC' 'ok mode SMCR*' own smc state normal connection 10.0.0.77 7
 expect 'connection on SMC: verdict' smc own smc verdict normal 10.0.0.77 7
 expect 'connection on SMC: the peer' 'ok sent the SMC option and agreed' \

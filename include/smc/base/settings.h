@@ -46,6 +46,10 @@ struct net;
 #define SMC_SETTINGS_WR_MIN	2
 #define SMC_SETTINGS_WR_MAX	2048
 
+/* Default and maximum of net.smc.autosmc_time. */
+#define SMC_SETTINGS_AUTOSMC_TIME	10
+#define SMC_SETTINGS_AUTOSMC_TIME_MAX	3600
+
 /* Values of net.smc.smcr_buf_type, also reported by netlink. The module treats MIXED as PHYS. */
 enum smc_region_type {
 	SMC_REGION_TYPE_PHYS,
@@ -96,6 +100,8 @@ enum smc_region_type {
  * @balance: move connections to links that are added
  * @write_imm: announce to native peers, and use with them, immediate values in place of CDC
  *	messages (sysctl smcr_write_imm)
+ * @autosmc_bytes: connections with fewer bytes may be short, 0: AUTOSMC is off
+ * @autosmc_time: seconds that a short connection lives at most
  * @enabled: 0 = new connections are TCP, existing ones are not affected (sysctl enabled)
  * @send_hostname: tell peers the host name (sysctl send_hostname)
  * @hs_limit: initial SMC_LIMIT_HS of new sockets (netlink, sysctl limit_smc_hs)
@@ -135,6 +141,8 @@ struct smc_settings {
 	u8 send_hostname;
 	u8 hs_limit;
 	unsigned int hs_max;
+	unsigned int autosmc_bytes;
+	unsigned int autosmc_time;
 	int idle_client;
 	int idle_server;
 	struct ctl_table_header *sysctl;

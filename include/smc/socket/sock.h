@@ -67,6 +67,7 @@ enum smc_sock_flag {
  * @hs: handshake; holds a reference on the socket while SMC_SF_HS is set
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
  * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
+ * @began_at: jiffies when the connection became TCP or SMC
  * @listener: listening: accept queue; changes under the socket lock and @state_lock
  * @parent: child in its handshake: the listener, with a reference
  * @entry: in the pending or ready list of the listener
@@ -95,6 +96,7 @@ struct smc_sock {
 	struct smc_hs hs;
 	u32 own_reason;
 	u32 peer_reason;
+	unsigned long began_at;
 	struct smc_listener *listener;
 	struct smc_listener *parent;
 	struct list_head entry;

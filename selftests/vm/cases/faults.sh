@@ -148,9 +148,9 @@ case_admin()
 	for s in $(sites admin); do
 		for n in 1 2; do
 			# there is only one pass: one message for the whole answer, one rule per command, one
-			# message per event
+			# message per event, one connection at a time
 			case $s:$n in
-			PNETID_ANSWER:2 | RULE:2 | NOTIFY_MSG:2) break ;;
+			PNETID_ANSWER:2 | RULE:2 | NOTIFY_MSG:2 | AUTOSMC_TABLE:2) break ;;
 			esac
 			at "$s:$n"
 			echo "none $s:$n" > "$ARM" || fail "$AT: cannot be armed"
@@ -159,6 +159,7 @@ case_admin()
 			RULE)		no_rule ;;
 			PNETID_ANSWER)	no_answer ;;
 			NOTIFY_MSG)	no_event ;;
+			AUTOSMC_TABLE)	no_table ;;
 			*)		fail "$s: there is no test for this site" ;;
 			esac
 		done
@@ -216,6 +217,23 @@ no_event()
 	wait "$listener" || fail "$AT: the listener ended with $?"
 	grep -q '"event":"fallback"' /run/admin || fail "$AT: $(cat /run/admin)"
 	expect "events lost" "$(($(stat_of event_lost) - lost0))" -eq 1
+}
+
+# in_client COMMAND...: runs it where the client is
+in_client()
+{
+	${TWO:+ip netns exec c} "$@"
+}
+
+# Nothing is learned from a connection without memory; the next ones are learned from.
+no_table()
+{
+	in_client sh -c 'echo 4000000000 > /proc/sys/net/smc/autosmc_bytes'
+	how=$(round) || fail "$AT: $how"
+	fired "$s" || fail "$AT: did not fire"
+	how=$(round) || fail "$AT: $how"
+	in_client grep -q client /proc/net/smc_autosmc || fail "$AT: nothing is learned afterwards"
+	in_client sh -c 'echo 0 > /proc/sys/net/smc/autosmc_bytes'
 }
 
 # A client without memory for the address of a peer with a silent RNIC tries SMC again each time.

@@ -7,7 +7,7 @@
 # lines go to the log, for selftests/bench/report.py.
 #
 #   LABELS   what is measured, in order: tcp, intree, or the name of a folder in /t with a build of
-#            the module
+#            the module; autosmc: ours with connections that AUTOSMC makes TCP
 #   ROWS     rows of smc_bench, comma separated; default: all
 #   MS, COUNT   see smc_bench
 #   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
@@ -56,6 +56,12 @@ measure()
 	case $1 in
 	tcp)	family=inet; mode=tcp ;;
 	intree)	family=smc; mode=smc; load_smc intree || fail "$1 cannot be loaded" ;;
+	autosmc)
+		family=smc; mode=tcp
+		ln -sfn /t/ours /ours
+		load_smc ours || fail "$1 cannot be loaded"
+		echo 100000 > /proc/sys/net/smc/autosmc_bytes
+		;;
 	*)
 		family=smc; mode=smc
 		ln -sfn "/t/$1" /ours
@@ -65,6 +71,9 @@ measure()
 	/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
 	server=$!
 	await_server
+	[ "$1" != autosmc ] ||
+		/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc connects:8 ||
+		fail "$1: no short connections"
 	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
 		--label "$1" --ms "$MS" --count "$COUNT" ${ROWS:+--rows "$ROWS"} ||
 		fail "$1: smc_bench ended with $?"

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# AUTOSMC: after some short connections the next ones are TCP, until one that is not short, or a
+# time, makes them SMC again; on a client, and on a server, which declines. Host 2 connects, host 1
+# serves.
+
+CASES="off:60 client:60 port:60 heavy:60 probe:300 old:300 server:60 flushed:60 unload:60"
+export CASES
+
+table=/proc/net/smc_autosmc
+# a connection of smc_traffic with one byte each way moves less, "idle" moves more
+BYTES=100000
+
+setup()
+{
+	setup_net && setup_rxe && load_smc
+}
+
+# serve [PORT], then serve_end: host 1 serves for the steps of host 2 in between
+# shellcheck disable=SC2153 # CASE is set by main.sh
+serve()
+{
+	turn=$((${turn:-0} + 1))
+	port=${1:-4430}
+	if [ "$HOST" = 2 ]; then
+		sync_wait "ready.$CASE.$turn" > /dev/null || exit 1
+		return
+	fi
+	/t/smc_traffic server --family smc --port "$port" &
+	server=$!
+	await_server "$port"
+	sync_signal "ready.$CASE.$turn"
+}
+
+serve_end()
+{
+	if [ "$HOST" = 2 ]; then
+		sync_signal "done.$CASE.$turn"
+		return
+	fi
+	sync_wait "done.$CASE.$turn" 400 > /dev/null || exit 1
+	kill "$server"
+	wait "$server" || :
+}
+
+# connects MODE N [WHAT]: host 2: so many verified connections one after another in that mode; their
+# words are in /run/client
+connects()
+{
+	[ "$HOST" = 2 ] || return 0
+	i=0
+	while [ $i -lt "$2" ]; do
+		/t/smc_traffic client --connect "$(peer_addr)" --port "$port" --family smc \
+			--require "$1" "${3:-connects:1}" > /run/client ||
+			fail "connection $((i + 1)) of $2 is not $1: $(cat /run/client)"
+		i=$((i + 1))
+	done
+}
+
+# because OWN/PEER: host 2: the last connection was TCP for these reasons
+because()
+{
+	[ "$HOST" = 1 ] || grep -q "reasons $1" /run/client || fail "not $1: $(cat /run/client)"
+}
+
+# short_below HOST BYTES: that host takes connections of less than 10 s and BYTES for short
+short_below()
+{
+	[ "$HOST" != "$1" ] || echo "$2" > /proc/sys/net/smc/autosmc_bytes
+}
+
+# known SIDE: number of entries of that side for port 4430
+known()
+{
+	awk -v s="$1" '$2 == 4430 && $3 == s' $table | wc -l
+}
+
+case_off()
+{
+	serve
+	connects smc 10
+	serve_end
+	expect "entries" "$(tail -n +2 $table | wc -l)" -eq 0
+}
+
+# Eight are SMC, the next ones TCP, without a Decline.
+case_client()
+{
+	short_below 2 $BYTES
+	fell=$(stat_of srv_fback)
+	serve
+	connects smc 8
+	connects tcp 3
+	because 03008002/00000000
+	serve_end
+	cat $table
+	expect "entries of the server, which is off" "$(known server)" -eq 0
+	expect "entries of the client" "$(known client)" -eq $((HOST - 1))
+	# TCP from the SYN on: not even the server of a handshake
+	[ "$HOST" = 2 ] || expect "fallbacks of the server" "$(($(stat_of srv_fback) - fell))" -eq 3
+}
+
+case_port()
+{
+	serve 4431
+	connects smc 1
+	serve_end
+}
+
+# A connection over TCP that carries many bytes is noticed, too.
+case_heavy()
+{
+	serve
+	connects tcp 1 idle:1
+	connects smc 1
+	serve_end
+}
+
+# The probe is short: the next one comes after twice the time.
+case_probe()
+{
+	serve
+	connects smc 7
+	connects tcp 1
+	[ "$HOST" = 1 ] || sleep 31
+	connects smc 1
+	connects tcp 1
+	[ "$HOST" = 1 ] || sleep 31
+	connects tcp 1
+	[ "$HOST" = 1 ] || sleep 31
+	connects smc 1
+	connects tcp 1
+	serve_end
+}
+
+# The probe lives on: while it is young the others are TCP, then they are SMC.
+case_old()
+{
+	serve
+	if [ "$HOST" = 2 ]; then
+		sleep 121
+		/t/smc_traffic client --connect "$(peer_addr)" --port "$port" --family smc \
+			--require smc idle:30 > /run/probe &
+		probe=$!
+		wait_for 5 grep -q ' 1$' $table || fail "no probe: $(cat $table)"
+		connects tcp 1
+		sleep 11
+		connects smc 1
+		expect "entries" "$(known client)" -eq 1
+		wait $probe || fail "the probe: $(cat /run/probe)"
+		expect "entries afterwards" "$(known client)" -eq 0
+	fi
+	serve_end
+}
+
+# The server declines, and learns from the connections of that client.
+case_server()
+{
+	short_below 2 0
+	short_below 1 $BYTES
+	serve
+	connects smc 8
+	connects tcp 2
+	because 05000000/03008002
+	serve_end
+	expect "entries of the client, which is off" "$(known client)" -eq 0
+	expect "entries of the server" "$(known server)" -eq $((2 - HOST))
+}
+
+case_flushed()
+{
+	sync_barrier begin || exit 1
+	echo 0 > $table
+	expect "entries" "$(tail -n +2 $table | wc -l)" -eq 0
+	serve
+	connects smc 1
+	serve_end
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module cannot be unloaded"
+	[ ! -e $table ] || fail "$table is left"
+}
