@@ -186,7 +186,7 @@ bare()
 {
 	(cd "$tmp/bare/usr/sbin" && find . ! -name smc_cgroup ! -name . | sort | xargs)
 }
-expect 'only if they are wanted' './smc_trace ./smcctl' bare
+expect 'only if they are wanted' './smc_times.bt ./smc_trace ./smcctl' bare
 includes()
 {
 	printf '#include <linux/smc_own.h>\nint x = SMC_OWN_SPLICE_LEND;\n' |

@@ -79,6 +79,17 @@ expect 'events of the module, as the documentation has them' \
 	"$(grep -c '^``smcr*_[a-z_]*: ' ../Documentation/troubleshooting.rst)" known_events
 expect 'smc_trace: events' '' shell_events
 expect 'smc_times.bt: events and fields' '' unknown smc_times.bt
+# the maps that smc_times.bt prints: all but those that it clears at its end
+printed()
+{
+	grep -o '@[a-z_]*' smc_times.bt | sort -u | grep -vxF "$(sed -n 's/^\tclear(\(@[a-z_]*\));/\1/p' smc_times.bt)"
+}
+# those that its page explains
+explained()
+{
+	sed -n 's/^\.BI* \(@[a-z_]*\).*/\1/p' man/smc_times.bt.8 | sort
+}
+expect 'smc_times.bt: the page explains what it prints' "$(printed)" explained
 printf 'tracepoint:smc:smc_hs_end { @[args->nothing] = count(); }\ntracepoint:smc:smc_no { }\n' > "$tmp/bad.bt"
 expect 'what there is not is found' 'smc_hs_end nothing
 smc_no .' unknown "$tmp/bad.bt"
