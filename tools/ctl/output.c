@@ -2,10 +2,12 @@
 /*
  * smcctl: messages, JSON and tables.
  */
+#define _GNU_SOURCE
 #include "smcctl.h"
 #include "smc_json.h"
 #include <smc/proto/clc_msg.h>
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +91,7 @@ void ctl_error(const char *fmt, ...)
 	out = open_memstream(&text, &size);
 	if (!out)
 		abort();
-	fprintf(out, "smcctl: %s", fail_place);
+	fprintf(out, "%s: %s", program_invocation_short_name, fail_place);
 	va_start(args, fmt);
 	vfprintf(out, fmt, args);
 	va_end(args);

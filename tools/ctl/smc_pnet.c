@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-static void smc_pnet_print_usage(FILE *out)
+static void smc_pnet_print_usage(void)
 {
 	fputs("Usage: smc_pnet [-j] [-s [ID] | -f | -d ID |\n"
 	      "                      -a ID {-I NETDEV | -D IBDEV [-P PORT]}]\n"
@@ -24,7 +24,7 @@ static void smc_pnet_print_usage(FILE *out)
 	      "  -P, --ibport PORT       its port, 1 if not given\n"
 	      "  -j, --json              show JSON, as smcctl -j pnet\n"
 	      "  -h, --help              this text\n"
-	      "  -v, --version           version\n", out);
+	      "  -v, --version           version\n", stdout);
 }
 
 /* Print four words: ID, netdev, device, port. The port of a netdev is 255. */
@@ -77,6 +77,45 @@ static int entry_add(char *id, char *netdev, const char *ibdev, const char *port
 }
 
 /**
+ * struct smc_pnet - command line
+ * @command: letter of the option that is the command, 0: show all
+ * @id: PNET ID
+ * @netdev: network device to add
+ * @ibdev: RoCE device to add
+ * @port: its port
+ * @json: show JSON
+ */
+struct smc_pnet {
+	int command;
+	char *id, *netdev, *ibdev, *port;
+	bool json;
+};
+
+/* Return what is wrong with the options as a whole, or NULL. */
+static const char *options_find_fault(const struct smc_pnet *p)
+{
+	if (p->command != 'a')
+		return p->netdev || p->ibdev || p->port ? "options -I, -D and -P are for -a" : NULL;
+	if (!p->netdev && !p->ibdev)
+		return "option -a needs -I, -D, or both";
+	return p->port && !p->ibdev ? "option -P needs -D" : NULL;
+}
+
+static int smc_pnet_run(const struct smc_pnet *p)
+{
+	switch (p->command) {
+	case 'a':
+		return entry_add(p->id, p->netdev, p->ibdev, p->port);
+	case 'd':
+		return cmd_pnet(NULL, 2, (char *[]){ "del", p->id });
+	case 'f':
+		return cmd_pnet(NULL, 1, (char *[]){ "flush" });
+	default:
+		return table_show(p->id, p->json);
+	}
+}
+
+/**
  * smc_pnet_main() - smcctl called as smc_pnet
  * @argc: number of arguments
  * @argv: arguments, starting with the name of the program
@@ -94,9 +133,9 @@ int smc_pnet_main(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' }, { 0 },
 	};
-	char *id = NULL, *netdev = NULL, *ibdev = NULL, *port = NULL;
-	int c, command = 0;
-	bool json = false;
+	struct smc_pnet p = { 0 };
+	const char *fault;
+	int c;
 
 	while ((c = getopt_long(argc, argv, "a:d:sfI:D:P:jhv", options, NULL)) != -1) {
 		switch (c) {
@@ -104,47 +143,45 @@ int smc_pnet_main(int argc, char **argv)
 		case 'd':
 		case 's':
 		case 'f':
-			/* only one of these options */
-			if (command)
-				goto wrong;
-			command = c;
-			id = optarg;
+			if (p.command) {
+				ctl_error("only one of the options -a, -d, -s and -f");
+				return CTL_USAGE;
+			}
+			p.command = c;
+			p.id = optarg;
 			break;
 		case 'I':
-			netdev = optarg;
+			p.netdev = optarg;
 			break;
 		case 'D':
-			ibdev = optarg;
+			p.ibdev = optarg;
 			break;
 		case 'P':
-			port = optarg;
+			p.port = optarg;
 			break;
 		case 'j':
-			json = true;
+			p.json = true;
 			break;
 		case 'h':
-			smc_pnet_print_usage(stdout);
+			smc_pnet_print_usage();
 			return CTL_OK;
 		case 'v':
 			puts("smc_pnet of smcctl " SMC_TOOLS_VERSION);
 			return CTL_OK;
 		default:
-			goto wrong;
+			return CTL_USAGE;
 		}
 	}
-	if (command == 's' && optind < argc)
-		id = argv[optind++];
-	if (optind < argc || (command != 'a' && (netdev || ibdev || port)) || (port && !ibdev) ||
-	    (command == 'a' && !netdev && !ibdev))
-		goto wrong;
-	if (command == 'a')
-		return entry_add(id, netdev, ibdev, port);
-	if (command == 'd')
-		return cmd_pnet(NULL, 2, (char *[]){ "del", id });
-	if (command == 'f')
-		return cmd_pnet(NULL, 1, (char *[]){ "flush" });
-	return table_show(id, json);
-wrong:
-	smc_pnet_print_usage(stderr);
-	return CTL_USAGE;
+	if (p.command == 's' && optind < argc)
+		p.id = argv[optind++];
+	if (optind < argc) {
+		ctl_error("takes no argument '%s', see smc_pnet --help", argv[optind]);
+		return CTL_USAGE;
+	}
+	fault = options_find_fault(&p);
+	if (fault) {
+		ctl_error("%s", fault);
+		return CTL_USAGE;
+	}
+	return smc_pnet_run(&p);
 }

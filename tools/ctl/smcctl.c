@@ -103,7 +103,7 @@ struct command_line {
 	char *words[MAX_WORDS];
 };
 
-static void color_parse(const char *text, struct argp_state *state)
+static error_t color_parse(const char *text)
 {
 	static const char * const words[] = {
 		[CTL_COLOR_AUTO] = "auto", [CTL_COLOR_ALWAYS] = "always",
@@ -114,10 +114,11 @@ static void color_parse(const char *text, struct argp_state *state)
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		if (!strcmp(text, words[i])) {
 			ctl_color_set(i);
-			return;
+			return 0;
 		}
 	}
-	argp_failure(state, CTL_USAGE, 0, "'%s' is none of auto, always, never", text);
+	ctl_error("'%s' is none of auto, always, never", text);
+	return CTL_USAGE;
 }
 
 /* Remember that an option was given, for options_check(). */
@@ -134,6 +135,10 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 	struct command_line *line = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		/* where argp would write a second line, behind the error that getopt prints */
+		state->err_stream = NULL;
+		return 0;
 	case 'j':
 		line->opts.json = true;
 		break;
@@ -144,9 +149,10 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 		line->opts.output = arg;
 		break;
 	case 'n':
-		if (strcmp(arg, "all"))
-			argp_failure(state, CTL_USAGE, 0, "--netns is followed by all, not '%s'",
-				     arg);
+		if (strcmp(arg, "all")) {
+			ctl_error("--netns is followed by all, not '%s'", arg);
+			return CTL_USAGE;
+		}
 		line->opts.netns = arg;
 		break;
 	case 'a':
@@ -165,16 +171,16 @@ static error_t option_parse(int key, char *arg, struct argp_state *state)
 		line->opts.verbose = true;
 		break;
 	case KEY_COLOR:
-		color_parse(arg, state);
-		return 0;
+		return color_parse(arg);
 	case 'h':
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		return 0;
 	case ARGP_KEY_ARG:
-		if (line->num == MAX_WORDS)
-			argp_failure(state, CTL_USAGE, 0, "too many arguments at '%s'", arg);
-		else
-			line->words[line->num++] = arg;
+		if (line->num == MAX_WORDS) {
+			ctl_error("too many arguments at '%s'", arg);
+			return CTL_USAGE;
+		}
+		line->words[line->num++] = arg;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -364,14 +370,14 @@ int main(int argc, char **argv)
 		return output_finish(smcr_main(argc, argv));
 	if (!strcmp(program_invocation_short_name, "smcd"))
 		return output_finish(smcd_main(argc, argv));
-	argp_err_exit_status = CTL_USAGE;
 	ctl_color_set(CTL_COLOR_AUTO);
 	if (argc == 2 && !strcmp(argv[1], "help"))
 		argv[1] = help_option;
 	doc = doc_make();
 	argp.doc = doc;
-	argp_parse(&argp, argc, argv, 0, NULL, &line);
-	if (!line.num) {
+	if (argp_parse(&argp, argc, argv, 0, NULL, &line)) {
+		rc = CTL_USAGE;
+	} else if (!line.num) {
 		ctl_error("no object given, see smcctl --help");
 		rc = CTL_USAGE;
 	} else if (!strcmp(line.words[0], "help")) {

@@ -35,20 +35,28 @@ struct smcr {
 	struct json_object *list;
 };
 
-static void smcr_print_usage(FILE *out)
+/* Objects, and what may follow them */
+static const char * const objects[][2] = {
+	{ "linkgroup", " [show | link-show] [GROUP | type TYPE | netdev NETDEV | ibdev IBDEV]" },
+	{ "device", " [show] [netdev NETDEV | ibdev IBDEV]" },
+	{ "ueid", " [show | add NAME | del NAME | flush]" },
+	{ "info", "" },
+	{ "stats", " [show | json]" },
+};
+
+static void smcr_print_usage(void)
 {
-	fputs("Usage: smcr [-d | -dd | -j] OBJECT [COMMAND]\n"
-	      "  linkgroup [show | link-show] [GROUP | type TYPE | netdev NETDEV | ibdev IBDEV]\n"
-	      "  device [show] [netdev NETDEV | ibdev IBDEV]\n"
-	      "  ueid [show | add NAME | del NAME | flush]\n"
-	      "  info\n"
-	      "  stats [show | json]\n"
-	      "  -d, --details    more columns; twice: also GIDs\n"
+	size_t i;
+
+	puts("Usage: smcr [-d | -dd | -j] OBJECT [COMMAND]");
+	for (i = 0; i < ARRAY_SIZE(objects); i++)
+		printf("  %s%s\n", objects[i][0], objects[i][1]);
+	fputs("  -d, --details    more columns; twice: also GIDs\n"
 	      "  -j, --json       JSON, as smcctl: all members\n"
 	      "  -a, --absolute   ignored: counters are never reset\n"
 	      "  -h, --help       this text\n"
 	      "  -v, --version    version\n"
-	      "Words may be abbreviated.\n", out);
+	      "Words may be abbreviated.\n", stdout);
 }
 
 static bool word_matches(const char *word, const char *whole)
@@ -312,9 +320,21 @@ static bool filter_parse(struct smcr *s, int argc, char **argv)
 	return true;
 }
 
-static int usage_fail(void)
+/* Complain about the object, or what follows it. */
+static int usage_fail(const char *object)
 {
-	smcr_print_usage(stderr);
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(objects); i++)
+		if (word_matches(object, objects[i][0]))
+			break;
+	if (i < ARRAY_SIZE(objects))
+		ctl_error("%s is followed by:%s", objects[i][0],
+			  *objects[i][1] ? objects[i][1] : " nothing");
+	else if (*object)
+		ctl_error("unknown object '%s', see smcr --help", object);
+	else
+		ctl_error("no object given, see smcr --help");
 	return CTL_USAGE;
 }
 
@@ -340,18 +360,19 @@ static int smcr_run(struct smcr *s, int argc, char **argv)
 	bool show = word_matches(word, "show") || word_matches(word, "all"), json;
 
 	if (word_matches(object, "help")) {
-		smcr_print_usage(stdout);
+		smcr_print_usage();
 		return CTL_OK;
 	}
 	if (word_matches(object, "linkgroup")) {
 		s->links = word_matches(word, "link-show");
 		argc -= 1 + (show || s->links);
 		argv += 1 + (show || s->links);
-		return filter_parse(s, argc, argv) ? smcr_list(s, linkgroups_print) : usage_fail();
+		return filter_parse(s, argc, argv) ? smcr_list(s, linkgroups_print) :
+			usage_fail(object);
 	}
 	if (word_matches(object, "device"))
 		return filter_parse(s, argc - 1 - show, argv + 1 + show) && !s->one && !s->type ?
-			smcr_list(s, devices_print) : usage_fail();
+			smcr_list(s, devices_print) : usage_fail(object);
 	if (word_matches(object, "ueid"))
 		return cmd_ueid(&opts, show ? 0 : argc - 1, argv + 1);
 	if (word_matches(object, "stats") && *word && word_matches(word, "reset") && argc == 2) {
@@ -362,12 +383,12 @@ static int smcr_run(struct smcr *s, int argc, char **argv)
 	json = word_matches(object, "stats") && word_matches(word, "json");
 	opts.json |= json;
 	if (argc > 1 + (show || json))
-		return usage_fail();
+		return usage_fail(object);
 	if (word_matches(object, "info"))
 		return cmd_info(&opts);
 	if (word_matches(object, "stats"))
 		return cmd_stats(&opts);
-	return usage_fail();
+	return usage_fail(object);
 }
 
 /**
@@ -434,13 +455,13 @@ int smcr_main(int argc, char **argv)
 			s.json = true;
 			break;
 		case 'h':
-			smcr_print_usage(stdout);
+			smcr_print_usage();
 			return CTL_OK;
 		case 'v':
 			puts("smcr of smcctl " SMC_TOOLS_VERSION);
 			return CTL_OK;
 		default:
-			return usage_fail();
+			return CTL_USAGE;
 		}
 	}
 	return smcr_run(&s, argc - optind, argv + optind);

@@ -199,7 +199,7 @@ static void socks_print(const struct smcss *s, struct json_object *socks)
 	json_object_put(wanted);
 }
 
-static void smcss_print_usage(FILE *out)
+static void smcss_print_usage(void)
 {
 	fputs("Usage: smcss [-adjlDRW]\n"
 	      "  -a, --all        also listening and new sockets\n"
@@ -210,7 +210,7 @@ static void smcss_print_usage(FILE *out)
 	      "  -W, --wide       do not cut addresses\n"
 	      "  -j, --json       JSON, as smcctl -j sock: all members\n"
 	      "  -h, --help       this text\n"
-	      "  -v, --version    version\n", out);
+	      "  -v, --version    version\n", stdout);
 }
 
 /**
@@ -260,18 +260,21 @@ int smcss_main(int argc, char **argv)
 			s.json = true;
 			break;
 		case 'h':
-			smcss_print_usage(stdout);
+			smcss_print_usage();
 			return CTL_OK;
 		case 'v':
 			puts("smcss of smcctl " SMC_TOOLS_VERSION);
 			return CTL_OK;
 		default:
-			smcss_print_usage(stderr);
 			return CTL_USAGE;
 		}
 	}
-	if (optind < argc || (s.smcd && s.smcr) || (s.listening && (s.smcd || s.smcr))) {
-		smcss_print_usage(stderr);
+	if (optind < argc) {
+		ctl_error("takes no argument '%s', see smcss --help", argv[optind]);
+		return CTL_USAGE;
+	}
+	if (s.listening + s.smcd + s.smcr > 1) {
+		ctl_error("only one of the options -l, -D and -R");
 		return CTL_USAGE;
 	}
 	socks = json_object_new_array();

@@ -77,12 +77,13 @@ $(cat "$ktap_log")"
 	fi
 }
 
-# expect_usage NAME PATTERN COMMAND...: status 2, nothing on stdout, one line on stderr that matches
-expect_usage()
+# expect_error NAME STATUS PATTERN COMMAND...: nothing on stdout, one line on stderr that matches
+expect_error()
 {
 	ktap_name=$1
-	ktap_want=$2
-	shift 2
+	ktap_status=$2
+	ktap_want=$3
+	shift 3
 	ktap_out=$("$@" 2>"$ktap_log")
 	ktap_rc=$?
 	ktap_got=$(cat "$ktap_log")
@@ -92,13 +93,21 @@ expect_usage()
 	$ktap_want) ktap_match=0 ;;
 	*) ktap_match=1 ;;
 	esac
-	if [ "$ktap_rc" -eq 2 ] && [ -z "$ktap_out" ] && [ "$ktap_lines" -eq 1 ] &&
+	if [ "$ktap_rc" -eq "$ktap_status" ] && [ -z "$ktap_out" ] && [ "$ktap_lines" -eq 1 ] &&
 	   [ "$ktap_match" -eq 0 ]; then
 		ktap_result 0 "$ktap_name"
 	else
-		ktap_result 1 "$ktap_name" "wanted status 2 and: $ktap_want
+		ktap_result 1 "$ktap_name" "wanted status $ktap_status and: $ktap_want
 got status $ktap_rc, stdout '$ktap_out', stderr: $ktap_got"
 	fi
+}
+
+# expect_usage NAME PATTERN COMMAND...: the same with status 2
+expect_usage()
+{
+	ktap_name=$1
+	shift
+	expect_error "$ktap_name" 2 "$@"
 }
 
 # Print stdin with the further lines of a cell or sentence of smcctl, which are indented, joined

@@ -72,12 +72,8 @@ expect 'smcss: none' '' column 1 empty smcss -a
 expect_rc 'smcss: none: status 0' 0 as empty smcss
 expect_rc 'smcss without module: status 1' 1 as nofamily smcss
 expect 'smcss without module: no heading' \
-	'smcctl: this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)' \
+	'smcss: this kernel cannot list SMC sockets: load smc_diag (modprobe smc_diag)' \
 	as nofamily smcss
-for words in -x 'a' '-D -R' '-l -R'; do
-	# shellcheck disable=SC2086 # words
-	expect_rc "smcss $words: status 2" 2 as normal smcss $words
-done
 
 # --- smc_pnet ---
 table='NET1 eth0 n/a 255
@@ -102,13 +98,8 @@ expect 'smc_pnet, long options' 'add NET1 eth0 0000:01:00.0 2' \
 	order --add NET1 --interface eth0 --ibdevice 0000:01:00.0 --ibport 2
 expect 'smc_pnet -d' 'del NET1 - - -' order -d NET1
 expect 'smc_pnet -f' 'flush - - - -' order -f
-expect 'smc_pnet -d of none' 'smcctl: there is no PNET ID NET2' as normal smc_pnet -d NET2
+expect 'smc_pnet -d of none' 'smc_pnet: there is no PNET ID NET2' as normal smc_pnet -d NET2
 expect_rc 'smc_pnet -d of none: status 1' 1 as normal smc_pnet -d NET2
-for words in '-a NET1' '-I eth0' '-a NET1 -P 1' '-d NET1 -I eth0' '-f x' '-f -s' '-a' 'x' \
-	'-a NET1 -I eth0 -P 1'; do
-	# shellcheck disable=SC2086 # words
-	expect_rc "smc_pnet $words: status 2" 2 as normal smc_pnet $words
-done
 
 # --- smcr ---
 expect 'smcr linkgroup' same golden smcr-linkgroup.txt normal smcr linkgroup
@@ -154,25 +145,20 @@ expect 'smcr info' "$(own info)" as normal smcr info
 expect 'smcr stats' "$(own stats)" as normal smcr stats
 expect 'smcr stats json' "$(own -j stats)" as normal smcr -a stats json
 expect_rc 'smcr without module: status 1' 1 as nofamily smcr linkgroup
-expect_match 'smcr stats reset: the reason' 'smcctl: counters cannot be reset: *' \
+expect_match 'smcr stats reset: the reason' 'smcr: counters cannot be reset: *' \
 	as normal smcr stats reset
 expect_rc 'smcr stats reset: status 1' 1 as normal smcr stats reset
 
 # --- smcd ---
 for words in '' linkgroup '-d device show' 'stats json'; do
 	# shellcheck disable=SC2086 # words
-	expect "smcd $words" 'smcctl: the loaded module has no SMC-D; see smcr for SMC-R' \
+	expect "smcd $words" 'smcd: the loaded module has no SMC-D; see smcr for SMC-R' \
 		as normal smcd $words
 done
 expect_rc 'smcd: status 3' 3 as normal smcd linkgroup
 expect_rc 'smcd --help: status 0' 0 as normal smcd --help
 expect_rc 'smcd, another module: status 1' 1 as old smcd linkgroup
 expect_rc 'smcd, no module: status 1' 1 as nofamily smcd linkgroup
-
-for words in '' bogus 'linkgroup bogus' 'device 100' 'linkgroup type' 'info x' -x; do
-	# shellcheck disable=SC2086 # words
-	expect_rc "smcr $words: status 2" 2 as normal smcr $words
-done
 
 # --- installed files ---
 make -s install DESTDIR="$tmp/root" PREFIX=/usr SMC_TOOLS_NAMES=y >"$tmp/install.log" 2>&1

@@ -457,7 +457,6 @@ expect_usage 'option without effect' 'smcctl: option -j does not apply to save' 
 for port in 65536 +1 x '' 99999999999; do
 	expect_usage "port '$port'" "smcctl: sock is followed by: *" ctl normal sock port "$port"
 done
-expect_rc 'unknown option: status 2' 2 ctl normal --foo
 expect_rc '--help: status 0' 0 ctl normal --help
 expect_match '--version' 'smcctl [0-9]*.[0-9]*.[0-9]*' ctl normal --version
 
