@@ -420,7 +420,8 @@ static int target_start_locked(struct bpf_object *obj, const struct target *targ
 
 	pins_sweep();
 	if (pins_started(target->pin)) {
-		printf("%s: already started\n", target->title);
+		if (!json)
+			printf("%s: already started\n", target->title);
 		return 0;
 	}
 	rc = pins_remove(target->pin);
@@ -568,6 +569,20 @@ static bool target_show(const char *name)
 	return s.started;
 }
 
+/* Show a target, if it was started. Return whether it was. */
+static bool target_show_one(const struct target *target)
+{
+	bool started = pins_started(target->pin);
+
+	if (started)
+		target_show(strrchr(target->pin, '/') + 1);
+	else if (!json)
+		printf("%s: not started\n", target->title);
+	if (json)
+		json_list_end();
+	return started;
+}
+
 static int targets_show(const char *cgroup)
 {
 	struct dirent *entry;
@@ -578,14 +593,7 @@ static int targets_show(const char *cgroup)
 	if (cgroup) {
 		if (target_find(cgroup, &target))
 			return RC_FAILED;
-		started = pins_started(target.pin);
-		if (started)
-			target_show(strrchr(target.pin, '/') + 1);
-		else if (!json)
-			printf("%s: not started\n", target.title);
-		if (json)
-			json_list_end();
-		return started ? 0 : RC_NONE;
+		return target_show_one(&target) ? 0 : RC_NONE;
 	}
 	dir = opendir(PIN_DIR);
 	if (!dir && errno != ENOENT)
@@ -615,7 +623,7 @@ static void usage_print(FILE *out)
 	      "  stop          open TCP sockets again; existing SMC sockets do not change\n"
 	      "  status        list what was started; exit status 3 if nothing was\n"
 	      "\n"
-	      "  -j, --json    status: print JSON\n"
+	      "  -j, --json    print JSON: what status prints, also after start and stop\n"
 	      "  -d, --debug   print messages of libbpf and of the kernel on stderr\n"
 	      "  -h, --help    show this text\n"
 	      "  -V, --version show the version\n"
@@ -634,7 +642,7 @@ int main(int argc, char **argv)
 {
 	struct target target;
 	const char *word;
-	int i;
+	int i, rc;
 
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
 		if (!strcmp(argv[i], "-d") || !strcmp(argv[i], "--debug")) {
@@ -663,9 +671,10 @@ int main(int argc, char **argv)
 		return targets_show(argv[i]);
 	if (strcmp(word, "start") && strcmp(word, "stop"))
 		return usage_fail("start, stop or status, not ", word);
-	if (json)
-		return usage_fail("option --json is for status, not ", word);
 	if (target_find(argv[i], &target))
 		return RC_FAILED;
-	return strcmp(word, "start") ? target_stop(&target) : target_start(&target);
+	rc = strcmp(word, "start") ? target_stop(&target) : target_start(&target);
+	if (json && rc != RC_FAILED)
+		target_show_one(&target);
+	return rc;
 }

@@ -54,10 +54,10 @@ HEAD = """.. SPDX-License-Identifier: GPL-2.0-only
 JSON of the tools
 #################
 
-``smcctl`` (also as ``smcr``, ``smcss`` and ``smc_pnet``), ``smc_cgroup status`` and ``smc_run --verify`` print JSON with
-the option ``-j`` or ``--json``. `smc.schema.json <json/smc.schema.json>`_ is the JSON Schema of all of it: each member
-of its ``$defs`` that has a title is what a command prints. ``tools/test/schema.py`` prints this page from it, and
-``tools/test/test_json.sh`` compares both with what the programs print.
+``smcctl`` (also as ``smcr``, ``smcss`` and ``smc_pnet``), ``smc_cgroup`` and ``smc_run`` (with ``--verify``, and for
+services) print JSON with the option ``-j`` or ``--json``. `smc.schema.json <json/smc.schema.json>`_ is the JSON Schema
+of all of it: each member of its ``$defs`` that has a title is what a command prints. ``tools/test/schema.py`` prints
+this page from it, and ``tools/test/test_json.sh`` compares both with what the programs print.
 
 * The outermost object has a member ``format``: {format}. In a list each object has it, in ``watch`` and ``monitor`` each
   line. It grows when a member goes or changes its meaning, not when one is added: programs should skip members that they

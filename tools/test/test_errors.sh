@@ -173,7 +173,7 @@ if [ -x smc_cgroup ]; then
 	2 - smc_cgroup foo
 	2 - smc_cgroup -x start
 	2 - smc_cgroup start a b
-	2 - smc_cgroup -j start
+	1 - smc_cgroup -j start
 	1 - smc_cgroup start
 	1 - smc_cgroup start there/is/none
 	1 - smc_cgroup status there/is/none

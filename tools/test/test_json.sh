@@ -144,9 +144,65 @@ lines()
 }
 expect 'smc_run --verify --json: one line' 1 lines
 expect 'smc_run --verify --json: no output without connections' '' verified -j new,4
-for words in '--json true' '--json enable x' '-j status x'; do
-	expect_usage "smc_run $words" 'smc_run: option --json is for --verify' ./smc_run $words
-done
+expect_usage 'smc_run --json PROGRAM' 'smc_run: option --json is for --verify, *' ./smc_run --json true
+
+# --- smc_run enable, disable, status ---
+units=$tmp/etc/systemd/system
+mkdir -p "$units"
+touch "$units/plain.service"
+# unit ARGUMENT...: the build tree, where the library is, is not for services
+unit()
+{
+	./smc_run --root "$tmp" -j "$@" 2>/dev/null
+}
+expect 'smc_run -j status: not enabled' '{
+  "format":1,
+  "unit":"plain.service",
+  "enabled":false
+}' unit status plain
+expect_rc 'smc_run -j status: not enabled: status 3' 3 unit status plain
+expect 'smc_run -j status: not enabled: as the schema says' '' checked unit unit status plain
+enabled='{
+  "format":1,
+  "unit":"plain.service",
+  "enabled":true,
+  "file":"'$units/plain.service.d/zz-smc_run.conf'",
+  "options":{
+    "SMC_RCVBUF":"65536",
+    "SMC_RUN_FILTER":"-port=53"
+  }
+}'
+expect 'smc_run -j enable: the state afterwards' "$enabled" unit -r 64k -x port=53 enable plain
+expect 'smc_run -j status' "$enabled" unit status plain
+expect 'smc_run -j status: as the schema says' '' checked unit unit status plain
+expect 'smc_run -j disable: the state afterwards' '{
+  "format":1,
+  "unit":"plain.service",
+  "enabled":false
+}' unit disable plain
+mkdir "$units/odd.service.d"
+touch "$units/odd.service"
+printf '%s\n' 'Environment="SMC_RUN_FILTER=a\"=é"' >"$units/odd.service.d/zz-smc_run.conf"
+odd()
+{
+	unit status odd | grep SMC_
+}
+expect 'smc_run -j status: a quote, a backslash, what is not ASCII' '    "SMC_RUN_FILTER":"a\\\"=??"' odd
+# A running service: one of this machine, whose process is that of this test as the systemctl here says
+some=$(find /lib/systemd/system -name '*.service' ! -name '*@.service' 2>/dev/null | sort | head -n 1)
+process()
+{
+	printf '#!/bin/sh\necho %s\n' $$ >"$tmp/bin/systemctl"
+	chmod +x "$tmp/bin/systemctl"
+	./smc_run -j status "${some##*/}" | tee "$tmp/state" | grep -o '"pid":.*\|"library":.*' | tr -d '\n'
+	rm "$tmp/bin/systemctl"
+	python3 test/schema.py check unit <"$tmp/state"
+}
+if [ -n "$some" ]; then
+	expect 'smc_run -j status: the process' "\"pid\":$$,\"library\":false" process
+else
+	ktap_skip 'smc_run -j status: the process' 'no service is installed'
+fi
 
 # --- smc_cgroup ---
 if [ ! -x smc_cgroup ]; then
@@ -159,7 +215,7 @@ status()
 {
 	failing=$1
 	shift
-	FAKE_PINS=$pins FAKE_HANDLE=$failing FAKE_LACKS='' FAKE_SOCKET=0 FAKE_LOAD=22 \
+	FAKE_PINS=$pins FAKE_HANDLE=$failing FAKE_LACKS='' FAKE_SOCKET=0 FAKE_LOAD=0 \
 		LD_PRELOAD=$(pwd)/test/fake_bpf.so ./smc_cgroup "$@"
 }
 bare()
@@ -181,7 +237,9 @@ expect_match 'smc_cgroup -j status: a name that is not known' \
 expect_match 'smc_cgroup -j status: a cgroup that is gone' \
 	'*{"format":1,"id":4711,"removed":true,"started":true}*' bare $ESTALE -j status
 expect_rc 'smc_cgroup -j status: status 0' 0 status $EPERM -j status
-expect_usage 'smc_cgroup -j start' 'smc_cgroup: option --json is for status, not start *' \
-	status 0 -j start
+expect_match 'smc_cgroup -j stop: was not started' '*\[]*' bare $EPERM -j stop
+mkdir -p "$pins/host"
+: >"$pins/host/switch_protocol"
+expect 'smc_cgroup -j start: what was started' '[{"format":1,"target":"host","started":true}]' bare 0 -j start
 
 ktap_done
