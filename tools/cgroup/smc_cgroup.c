@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "smc_cgroup.h"
-#include "prog.h"
+#include "smc_cgroup.skel.h"
 #include "smc_json.h"
 #include "smc_tools.h"
 
@@ -228,7 +228,7 @@ static bool btf_has_function(const struct btf *types, const char *name)
 }
 
 /* Check the features of the kernel. Disable programs whose hook a kernel without IPv6 lacks. */
-static int kernel_check(struct bpf_object *obj)
+static int kernel_check(const struct smc_cgroup_bpf *skel)
 {
 	struct btf *types = btf__load_vmlinux_btf();
 	struct bpf_program *prog;
@@ -242,7 +242,7 @@ static int kernel_check(struct bpf_object *obj)
 			       "Linux 6.6 or later, CONFIG_MPTCP");
 	}
 	for (i = 0; i < ARRAY_SIZE(programs); i++) {
-		prog = bpf_object__find_program_by_name(obj, programs[i].program);
+		prog = bpf_object__find_program_by_name(skel->obj, programs[i].program);
 		bpf_program__set_autoload(prog, btf_has_function(types, programs[i].hook));
 	}
 	btf__free(types);
@@ -353,9 +353,9 @@ static void pins_sweep(void)
 		closedir(dir);
 }
 
-static int programs_load(struct bpf_object *obj)
+static int programs_load(struct smc_cgroup_bpf *skel)
 {
-	int rc = bpf_object__load(obj);
+	int rc = smc_cgroup_bpf__load(skel);
 
 	if (!rc)
 		return 0;
@@ -364,9 +364,9 @@ static int programs_load(struct bpf_object *obj)
 	return err_msg("the kernel refuses the program: %s (--debug says why)", strerror(-rc));
 }
 
-static int program_pin(struct bpf_object *obj, const char *name, const char *pin)
+static int program_pin(const struct smc_cgroup_bpf *skel, const char *name, const char *pin)
 {
-	struct bpf_program *prog = bpf_object__find_program_by_name(obj, name);
+	struct bpf_program *prog = bpf_object__find_program_by_name(skel->obj, name);
 	struct bpf_link *link;
 	char path[128];
 	int rc;
@@ -383,11 +383,10 @@ static int program_pin(struct bpf_object *obj, const char *name, const char *pin
 	return rc ? err_msg("cannot make %s: %s", path, strerror(-rc)) : 0;
 }
 
-static int target_attach(struct bpf_object *obj, const struct target *target)
+static int target_attach(const struct smc_cgroup_bpf *skel, const struct target *target)
 {
-	struct bpf_map *state = bpf_object__find_map_by_name(obj, STATE);
 	struct smc_cgroup_state now = { .host = target->fd < 0 };
-	int cgroups = bpf_object__find_map_fd_by_name(obj, "cgroup");
+	int cgroups = bpf_map__fd(skel->maps.cgroup), state = bpf_map__fd(skel->maps.state);
 	char path[128];
 	__u32 key = 0;
 	size_t i;
@@ -396,25 +395,25 @@ static int target_attach(struct bpf_object *obj, const struct target *target)
 	if (target->fd >= 0 && bpf_map_update_elem(cgroups, &key, &target->fd, BPF_ANY))
 		return err_msg("cgroup %s: %s", target->title, strerror(errno));
 	snprintf(path, sizeof(path), "%s/" STATE, target->pin);
-	rc = bpf_map__pin(state, path);
+	rc = bpf_map__pin(skel->maps.state, path);
 	if (rc)
 		return err_msg("cannot make %s: %s", path, strerror(-rc));
 	for (i = 0; i < ARRAY_SIZE(programs) - 1; i++) {
-		if (program_pin(obj, programs[i].program, target->pin))
+		if (program_pin(skel, programs[i].program, target->pin))
 			return RC_FAILED;
 	}
 	now.inet = !family_try(AF_INET);
 	now.inet6 = !family_try(AF_INET6);
-	if (bpf_map_update_elem(bpf_map__fd(state), &key, &now, BPF_ANY))
+	if (bpf_map_update_elem(state, &key, &now, BPF_ANY))
 		return err_msg("cannot write %s: %s", path, strerror(errno));
 	/* the module may have been unloaded before the programs could track that */
 	if (protocol_check() || (now.inet6 && family_try(AF_INET6)))
 		return RC_FAILED;
-	return program_pin(obj, SWITCH, target->pin);
+	return program_pin(skel, SWITCH, target->pin);
 }
 
 /* Start a target; the caller holds the lock of pins_lock(). */
-static int target_start_locked(struct bpf_object *obj, const struct target *target)
+static int target_start_locked(const struct smc_cgroup_bpf *skel, const struct target *target)
 {
 	int rc;
 
@@ -429,7 +428,7 @@ static int target_start_locked(struct bpf_object *obj, const struct target *targ
 		rc = -errno;
 	if (rc)
 		return err_msg("cannot make %s: %s", target->pin, strerror(-rc));
-	rc = target_attach(obj, target);
+	rc = target_attach(skel, target);
 	if (rc)
 		pins_remove(target->pin);
 	return rc;
@@ -437,27 +436,27 @@ static int target_start_locked(struct bpf_object *obj, const struct target *targ
 
 static int target_start(const struct target *target)
 {
-	struct bpf_object *obj = bpf_object__open_mem(smc_cgroup_prog, smc_cgroup_prog_size, NULL);
+	struct smc_cgroup_bpf *skel = smc_cgroup_bpf__open();
 	int rc;
 
-	if (!obj)
+	if (!skel)
 		return err_msg("cannot read the program: %s", strerror(errno));
-	rc = kernel_check(obj);
+	rc = kernel_check(skel);
 	if (!rc)
 		rc = bpffs_check();
 	if (!rc)
 		rc = protocol_check();
 	if (!rc)
-		rc = programs_load(obj);
+		rc = programs_load(skel);
 	if (!rc)
 		rc = pins_lock();
 	if (!rc) {
-		rc = target_start_locked(obj, target);
+		rc = target_start_locked(skel, target);
 		/* fails if there are other targets */
 		if (rc)
 			rmdir(PIN_DIR);
 	}
-	bpf_object__close(obj);
+	smc_cgroup_bpf__destroy(skel);
 	return rc;
 }
 

@@ -34,7 +34,8 @@ struct btf *fake_load_vmlinux_btf(void)
 	__asm__("btf__load_vmlinux_btf") SMC_EXPORTED;
 __s32 fake_btf_find(const struct btf *types, const char *name, __u32 kind)
 	__asm__("btf__find_by_name_kind") SMC_EXPORTED;
-int fake_object_load(struct bpf_object *obj) __asm__("bpf_object__load") SMC_EXPORTED;
+int fake_skeleton_load(struct bpf_object_skeleton *skel)
+	__asm__("bpf_object__load_skeleton") SMC_EXPORTED;
 DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
 int fake_rmdir(const char *path) __asm__("rmdir") SMC_EXPORTED;
 int fake_mkdir(const char *path, mode_t mode) __asm__("mkdir") SMC_EXPORTED;
@@ -101,9 +102,9 @@ __s32 fake_btf_find(const struct btf *types, const char *name, __u32 kind)
 	return 1;
 }
 
-int fake_object_load(struct bpf_object *obj)
+int fake_skeleton_load(struct bpf_object_skeleton *skel)
 {
-	(void)obj;
+	(void)skel;
 	return -env_get_number("FAKE_LOAD");
 }
 

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 echo "KTAP version 1"
 if [ ! -x smc_cgroup ]; then
-	ktap_skip 'smc_cgroup' 'it was not built: clang or libbpf-dev is missing'
+	ktap_skip 'smc_cgroup' 'it was not built: clang, bpftool or libbpf-dev is missing'
 	ktap_done
 fi
 

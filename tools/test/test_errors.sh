@@ -184,7 +184,7 @@ if [ -x smc_cgroup ]; then
 	1 cgroup2 smc_cgroup start a
 	END
 else
-	ktap_skip 'smc_cgroup' 'it was not built: clang or libbpf-dev is missing'
+	ktap_skip 'smc_cgroup' 'it was not built: clang, bpftool or libbpf-dev is missing'
 fi
 
 ktap_done

@@ -206,7 +206,7 @@ fi
 
 # --- smc_cgroup ---
 if [ ! -x smc_cgroup ]; then
-	ktap_skip 'smc_cgroup' 'it was not built: clang or libbpf-dev is missing'
+	ktap_skip 'smc_cgroup' 'it was not built: clang, bpftool or libbpf-dev is missing'
 	ktap_done
 fi
 pins=$tmp/pins
