@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The packages, in a Debian tree of the cache: made, judged by lintian, installed, a kernel is added,
-# removed. DKMS builds natively, for kernels of the cache that are lent to the tree. Prints KTAP.
+# upgraded, removed. DKMS builds natively, for kernels of the cache that are lent to the tree. Prints KTAP.
 #
 # Usage: check-packages.sh [vm|rpm]
 #   vm   also: while they are installed, virtual hosts that run the tree use and remove them
@@ -75,15 +75,26 @@ module_of()
 	in_tree modinfo -k "$1" -n "$2"
 }
 
-# built RELEASE: DKMS has installed both modules, and they are what modprobe loads (compressed if those
-# of the kernel are)
+# built RELEASE [VERSION]: DKMS has installed both modules, and they are what modprobe loads (compressed if
+# those of the kernel are)
 built()
 {
 	for m in smc smc_diag; do
 		module_of "$1" $m | sed 's/.xz$//' | grep -Fqx "/lib/modules/$1/updates/dkms/$m.ko" &&
-			[ "$(in_tree modinfo -k "$1" -F version $m)" = "$version" ] &&
+			[ "$(in_tree modinfo -k "$1" -F version $m)" = "${2:-$version}" ] &&
 			in_tree modinfo -k "$1" -F vermagic $m | grep -Fq "$1 " || return 1
 	done
+}
+
+# Make the package of the next version, whose code differs
+next_package()
+{
+	dpkg-deb -R "$out/$dkms" "$tmp/next" || return 1
+	(cd "$tmp/next" && mv "usr/src/smc-$version" "usr/src/smc-$next" &&
+		sed -i "s/${version//./\\.}/$next/g" DEBIAN/control DEBIAN/postinst DEBIAN/prerm \
+			"usr/src/smc-$next/VERSION" "usr/src/smc-$next/dkms.conf" &&
+		echo 'struct smc_next_version;' >> "usr/src/smc-$next/smc_main.c" && rm DEBIAN/md5sums) &&
+		dpkg-deb --root-owner-group -b "$tmp/next" "$out/next.deb"
 }
 
 in_kernel()
@@ -103,7 +114,7 @@ finish()
 {
 	purge > /dev/null 2>&1
 	rm -rf "$tree/lib/modules/$old" "$tree/lib/modules/$new" "$tree/lib/modules/9.9.9-none" "$tree/sys/bus" \
-		"$tree/var/lib/dkms/smc" "$tmp"
+		"$tree/var/lib/dkms/smc" "$tree/sys/module" "$tmp"
 }
 mkdir -p "$out"
 finish
@@ -135,6 +146,7 @@ result "Debian packages are made" $?
 in_tree lintian --allow-root -I --fail-on error,warning,info "smc_${version}_amd64.changes" > "$tmp/log" 2>&1
 result "lintian has no complaint" $?
 dkms=smc-dkms_${version}_all.deb
+next=$version+next
 utils=smc-utils_${version}_amd64.deb
 
 lend "$old"
@@ -175,6 +187,8 @@ grep -q 'has no RDMA' "$tmp/log" && grep -q 'BUILD_EXCLUSIVE' "$tmp/log" &&
 result "for a kernel that cannot run it nothing is built, and the reason is printed" $?
 rm -r "$tree/lib/modules/9.9.9-none"
 
+next_package > "$tmp/log" 2>&1
+result "a package of the next version is made" $?
 if [ "$mode" = vm ]; then
 	make -s -C selftests smc_traffic || exit 1
 	selftests/vm/vm.py --name packages --kernel 6.12 --module none --root "$tree" --mem 1024 \
@@ -184,6 +198,19 @@ if [ "$mode" = vm ]; then
 	[ "${PIPESTATUS[0]}" -eq 0 ]
 	result "a virtual host uses and removes it" $?
 fi
+
+# the loaded module, for the message (virtual hosts have a real one)
+mkdir -p "$tree/sys/module/smc"
+echo "$version" > "$tree/sys/module/smc/version"
+in_tree modinfo -k "$new" -F srcversion smc > "$tree/sys/module/smc/srcversion"
+in_tree dpkg -i next.deb > "$tmp/log" 2>&1 && built "$new" "$next" && built "$old" "$next"
+result "upgraded: DKMS has built the next version for both kernels" $?
+grep -q "the module of version $version stays loaded" "$tmp/log"
+result "... and says that the loaded module stays" $?
+ls -d "$tree/usr/src/smc-$version" "$tree/var/lib/dkms/smc/$version" > "$tmp/log" 2> /dev/null
+[ ! -s "$tmp/log" ]
+result "... and nothing is left of the previous version" $?
+rm -r "$tree/sys/module" "$out/next.deb"
 
 in_tree dpkg -r smc-dkms > "$tmp/log" 2>&1 && in_kernel "$old" && in_kernel "$new"
 result "removed: the modules of both kernels are back" $?
