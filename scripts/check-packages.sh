@@ -6,8 +6,8 @@
 #
 # Usage: check-packages.sh [vm|rpm]
 #   vm   also: while they are installed, virtual hosts that run the tree use and remove them
-#   rpm  instead: RPMs, and make install and uninstall. They build the modules once more, and the gate has
-#        little time; both are part of make check-long
+#   rpm  instead: RPMs, made, installed and removed, and make install and uninstall. They build the modules
+#        once more, and the gate has little time; both are part of make check-long
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -108,13 +108,14 @@ in_kernel()
 purge()
 {
 	in_tree dpkg --purge smc-dkms smc-utils smc-tools
+	in_tree rpm -e --force-debian kmod-smc smc-utils
 }
 
 finish()
 {
 	purge > /dev/null 2>&1
 	rm -rf "$tree/lib/modules/$old" "$tree/lib/modules/$new" "$tree/lib/modules/9.9.9-none" "$tree/sys/bus" \
-		"$tree/var/lib/dkms/smc" "$tree/sys/module" "$tmp"
+		"$tree/var/lib/dkms/smc" "$tree/sys/module" "$tree/usr/share/licenses" "$tmp"
 }
 mkdir -p "$out"
 finish
@@ -130,6 +131,20 @@ if [ "$mode" = rpm ]; then
 		grep -Fq "/lib/modules/$new/updates/smc.ko" "$tmp/log" &&
 		in_tree rpm -qp --scripts "kmod-smc-$version-1.x86_64.rpm" | grep -q 'machine has ISM devices'
 	result "kmod-smc has the modules, and asks about ISM devices" $?
+	lend "$new"
+	in_tree depmod "$new"
+	# of the package filesystem, where RPMs are used
+	mkdir -p "$tree/usr/share/licenses"
+	files > "$tmp/before"
+	# (Debian has no database of installed RPMs, and wants to hear that this is meant.)
+	in_tree rpm -i --nodeps --force-debian "kmod-smc-$version-1.x86_64.rpm" "smc-utils-$version-1.x86_64.rpm" \
+		> "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
+		in_tree smcctl --version >> "$tmp/log"
+	result "they can be installed, and modprobe takes the modules" $?
+	in_tree rpm -e --force-debian kmod-smc smc-utils > "$tmp/log" 2>&1 && in_kernel "$new"
+	result "removed: the modules of the kernel are back" $?
+	files | diff "$tmp/before" - > "$tmp/log"
+	result "... and nothing is left" $?
 	# the sources that are packed into the RPM
 	built=(make -j2 -C "smc-$version" "DESTDIR=$out/staged" "KDIR=$cache/kernels/6.12/headers" STRIPPED=y)
 	rm -rf "$out/staged"
