@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* More than there are metrics */
 #define MAX_FAMILIES 96
@@ -342,6 +344,53 @@ static size_t list_count_same(struct json_object *list, size_t i, const char *a,
 	return n;
 }
 
+/* Read the cookie of the network namespace that this program is in. Linux before 5.14 has none. */
+static bool cookie_read(__u64 *cookie)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*cookie);
+	bool ok = fd >= 0 && !getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &len);
+
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+static bool groups_have(struct json_object *groups, const char *id)
+{
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(groups); i++)
+		if (!strcmp(ctl_json_text(json_object_array_get_idx(groups, i), "id"), id))
+			return true;
+	return false;
+}
+
+/*
+ * Remove groups of other network namespaces, and their links: this module lists them in the first
+ * namespace, the in-tree one in each, and the sum over all namespaces would have them twice.
+ */
+static void others_remove(struct json_object *groups, struct json_object *links)
+{
+	struct json_object *one;
+	__u64 cookie;
+	size_t i;
+
+	if (!cookie_read(&cookie))
+		return;
+	for (i = json_object_array_length(groups); i-- > 0;) {
+		one = json_object_array_get_idx(groups, i);
+		if (ctl_json_member(one, "net_cookie") &&
+		    ctl_json_u64(one, "net_cookie") != cookie)
+			json_object_array_del_idx(groups, i, 1);
+	}
+	for (i = json_object_array_length(links); i-- > 0;) {
+		one = json_object_array_get_idx(links, i);
+		if (!groups_have(groups, ctl_json_text(one, "group")))
+			json_object_array_del_idx(links, i, 1);
+	}
+}
+
 static void groups_write(FILE *out, struct json_object *groups)
 {
 	static const char * const roles[] = { "client", "server" };
@@ -433,6 +482,7 @@ static int report_write(FILE *out)
 	head_write(out, up_metric, "gauge", up_help);
 	fprintf(out, "%s %d\n", up_metric, rc == CTL_OK);
 	if (rc == CTL_OK) {
+		others_remove(groups, links);
 		build_write(out, info);
 		stats_write(out, stats);
 		groups_write(out, groups);

@@ -8,6 +8,7 @@
  *                 file is a namespace, the word in it what FAKE_NL becomes there; "gone": setns()
  *                 finds that there is none any more; "reaped": open() finds no process any more
  *   FAKE_SETNS    errno of setns()
+ *   FAKE_COOKIE   cookie of the namespace, which the groups of fake_netlink.c have: 1 by default
  *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
  *   FAKE_CONNECT  errno of connect(), 0: success
  *   FAKE_CLOCK    the clock advances only in nanosleep()
@@ -20,6 +21,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/types.h>
 #include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +52,8 @@ char *fake_indextoname(unsigned int index, char *name) __asm__("if_indextoname")
 int fake_socket(int domain, int type, int protocol) __asm__("socket") SMC_EXPORTED;
 int fake_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	__asm__("connect") SMC_EXPORTED;
+int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+	__asm__("getsockopt") SMC_EXPORTED;
 int fake_clock_gettime(clockid_t clock, struct timespec *now) __asm__("clock_gettime") SMC_EXPORTED;
 int fake_nanosleep(const struct timespec *want, struct timespec *left)
 	__asm__("nanosleep") SMC_EXPORTED;
@@ -154,6 +158,19 @@ int fake_setns(int fd, int type)
 	if (!*kind || !strcmp(kind, "gone"))
 		return -1;
 	return setenv("FAKE_NL", kind, 1);
+}
+
+int fake_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	int (*real)(int fd, int level, int name, void *val, socklen_t *len);
+	const char *text = getenv("FAKE_COOKIE");
+	__u64 cookie = text ? strtoull(text, NULL, 10) : 1;
+
+	*(void **)&real = dlsym(RTLD_NEXT, "getsockopt");
+	if (level != SOL_SOCKET || name != SO_NETNS_COOKIE || *len != sizeof(cookie))
+		return real(fd, level, name, val, len);
+	memcpy(val, &cookie, sizeof(cookie));
+	return 0;
 }
 
 ssize_t fake_readlink(const char *path, char *buf, size_t size)

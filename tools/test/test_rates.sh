@@ -109,6 +109,13 @@ faults()
 for kind in normal old empty short; do
 	expect "prometheus: format, $kind" '' faults "$kind"
 done
+# the first namespace is sent the groups of all, with their cookies
+others()
+{
+	FAKE_COOKIE=2 ctl normal prometheus | grep '^smc_link\(groups\|s\){'
+}
+expect 'prometheus: not the groups and links of other namespaces' 'smc_linkgroups{role="client"} 0
+smc_linkgroups{role="server"} 0' others
 expect 'prometheus: no module, alone' '# HELP smc_up Whether the SMC module answered.
 # TYPE smc_up gauge
 smc_up 0' sh -c "FAKE_NL=nofamily LD_PRELOAD='$fake' ./smcctl prometheus 2>/dev/null"
