@@ -133,6 +133,15 @@ run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" 
 	--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" \
 	--add "$top/tools/libsmc_verify.so" --add "$top/tools/test/sockprobe" --timeout 400
 run "$p-policy" --topology netns --module ours --script "$cases/policy.sh" --timeout 500
+# metrics of four network namespaces, also judged by promtool
+metrics=()
+promtool=${SMC_VM_CACHE:-$top/.cache/vm}/promtool
+if [ "$flavour" != debug ] && want "$p-prometheus"; then
+	# without a network: the case that needs it is skipped, and says so
+	scripts/fetch-promtool.sh "$promtool" > /dev/null 2>&1 && metrics=(--add "$promtool/promtool")
+	run "$p-prometheus" --topology netns --module ours --script "$cases/prometheus.sh" \
+		"${metrics[@]}" --timeout 300
+fi
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
 
