@@ -203,10 +203,13 @@ run "$p-reuse" --module ours --script "$cases/reuse.sh" --timeout 500
 run "$p-groups-lost" --module ours --script "$cases/groups.sh" --timeout 400
 run "$p-groups-intree" --module ours,intree --script "$cases/groups.sh" --env INTREE=y --timeout 400
 
-# this module and the in-tree one, one after the other and side by side
+# this module and the in-tree one, one after the other and side by side; the last released one and this
+# one, by the steps of a page
 if [ "$flavour" != debug ]; then
 	built=$top/build/$(basename "$(readlink -f \
 		"${SMC_VM_CACHE:-$top/.cache/vm}/kernels/uml-$kernel")")$ours
+	old_run run "$p-upgrade" --module ours,old --script "$cases/upgrade.sh" --add "$built/smc.ko" \
+		--add "$built/smc_diag.ko" --add "$top/Documentation/upgrading.rst" --timeout 400
 	run "$p-order" --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
 		--add "$built/smc_diag.ko" --timeout 300
 fi
