@@ -312,6 +312,11 @@ run_programs()
 	run_programs "$p-programs" "redis nginx_reuseport https ssh" "$vm/programs.txt"
 [ ${#runs[@]} -eq 0 ] || ! want "$p-programs-all" ||
 	run_programs "$p-programs-all" "" "$vm/programs.txt" "$vm/programs-all.txt"
+# network set-ups of containers, in both modes of the RDMA core
+for mode in shared exclusive; do
+	[ "$flavour" = debug ] || run "$p-containers-$mode" --module ours \
+		--script "$cases/containers.sh" --env "RDMA_NETNS=$mode" --timeout 700
+done
 # choice of the RNIC, and devices that change
 run "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400

@@ -128,6 +128,12 @@ checked wire-connects wire.py "--streams 100 --bytes 1 --no-confirm-rkey --name 
 checked wire-class wire.py "--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8 --name class" \
 	"${wire[@]}" --env WIRE=class
 
+# network set-ups of containers, with ipvlan, which User Mode Linux lacks
+for mode in shared exclusive; do
+	extra run "containers-$mode-7" --module ours --kernel 7 --script "$cases/containers.sh" \
+		--env "RDMA_NETNS=$mode" --env MORE=ipvlan:180 --timeout 1200
+done
+
 # versions 1 and 2, IPv4 and IPv6
 run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
 extra run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
