@@ -34,6 +34,11 @@ static bool setting_read(const char *name, char *value, size_t size, bool *writa
 	return true;
 }
 
+static bool is_number(const char *value)
+{
+	return *value && !value[strspn(value, "0123456789")];
+}
+
 /* Return 0 or an errno. */
 static int setting_write(const char *name, const char *value)
 {
@@ -97,8 +102,10 @@ int ctl_setting_read(struct json_object *settings)
 	while ((d = readdir(dir))) {
 		struct json_object *obj;
 
+		/* one is a name: whoever registers that BPF object selects it, too */
 		if (d->d_name[0] == '.' ||
-		    !setting_read(d->d_name, value, sizeof(value), &writable))
+		    !setting_read(d->d_name, value, sizeof(value), &writable) ||
+		    !is_number(value))
 			continue;
 		obj = json_object_new_object();
 		ctl_json_add_str(obj, "name", d->d_name);
@@ -135,7 +142,7 @@ static int setting_set(const char *name, const char *value)
 		ctl_error("'%s' is no name of a setting", name);
 		return CTL_USAGE;
 	}
-	if (!*value || value[strspn(value, "0123456789")]) {
+	if (!is_number(value)) {
 		ctl_error("'%s' is no number", value);
 		return CTL_USAGE;
 	}

@@ -19,12 +19,16 @@ echo "KTAP version 1"
 echo 1 >"$sys/enabled"
 echo 65536 >"$sys/wmem"
 echo 4294967295 >"$sys/autocorking_size"
+echo >"$sys/hs_ctrl"
 
 # --- setting ---
 expect 'setting' 'NAME VALUE
 autocorking_size 4294967295
 enabled 1
 wmem 65536' squeezed ctl normal setting
+before=$(ctl normal setting)
+echo linkcheck >"$sys/hs_ctrl"
+expect 'setting: numbers only' "$before" ctl normal setting
 expect 'setting show is the same' "$(ctl normal setting)" ctl normal setting show
 expect_match 'setting as JSON' '*"name":"wmem",*"value":65536,*"writable":true*' \
 	ctl normal -j setting
