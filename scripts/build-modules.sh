@@ -45,7 +45,6 @@ while getopts fgkno:t:ps opt; do
 done
 shift $((OPTIND - 1))
 [ $# -gt 0 ] || set -- 6.12 6.1
-command -v pahole > /dev/null || nobtf=y
 export PATH="/usr/lib/ccache:$PATH" CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 
 # Debian 13's kernels want that release's compiler: its tree, with our folders at the same place.
@@ -86,11 +85,23 @@ for series in "$@"; do
 	"$top/scripts/kernel-supported.sh" "$kdir" || exit 1
 	release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' "$kdir/include/generated/utsrelease.h")
 	out=$top/build/$release$suffix
+	leave_btf=$nobtf
+	within=
+	case $release in
+	*+deb13-*)
+		within=in_tree	# which has pahole
+		[ -e "$cache/debian-13.done" ] || {
+			echo "no Debian 13 tree in $cache: run selftests/vm/fetch.sh $series" >&2
+			exit 1
+		}
+		;;
+	*)	command -v pahole > /dev/null || leave_btf=y ;;
+	esac
 	sources="$("$top/scripts/sources.sh") $(cd "$top" && echo selftests/kunit/*.[ch])"
 	# shellcheck disable=SC2046,SC2086 # lists of files
 	inputs=$(cd "$top" && inputs "$kdir" Kbuild Makefile VERSION scripts/build-modules.sh \
 		$(find include -name '*.h' | sort) $sources)
-	inputs="$inputs f=$fault g=$gcov k=$kunit n=$nodebug o=$option p=$nobtf"
+	inputs="$inputs f=$fault g=$gcov k=$kunit n=$nodebug o=$option p=$leave_btf"
 	last=$(cat "$out/inputs" 2> /dev/null || :)
 	if [ -e "$out/smc.ko" ] &&
 	   { [ "$last" = "$inputs s=$check" ] || [ "$last" = "$inputs s=y" ]; }; then
@@ -120,18 +131,6 @@ for series in "$@"; do
 	esac
 	[ "$arch" != "$(uname -m | sed 's/aarch64/arm64/; s/s390x/s390/')" ] || cross=
 	log=$out/build.log
-	within=
-	leave_btf=$nobtf
-	case $release in
-	*+deb13-*)
-		[ -e "$cache/debian-13.done" ] || {
-			echo "no Debian 13 tree in $cache: run selftests/vm/fetch.sh $series" >&2
-			exit 1
-		}
-		within=in_tree
-		leave_btf=y	# no pahole in there
-		;;
-	esac
 	set +e
 	$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 ${arch:+ARCH=$arch} \
 			${cross:+CROSS_COMPILE=$cross} ${check:+C=2} \

@@ -147,32 +147,39 @@ unpack()
 	rm -rf "$dir/debs"
 }
 
-# Modules for Debian 13's kernels need its compiler, and tools linked with its
+# Modules for Debian 13's kernels need its compiler, pahole for their BTF, and tools linked with its
 # libc: they are installed in a Debian tree for scripts/build-modules.sh.
+compiler=gcc-14,make,pahole,libelf1t64,libssl3t64
+
+has_compiler()
+{
+	[ "$(cat "$cache/debian-13.done" 2> /dev/null)" = "$compiler" ]
+}
+
 fetch_compiler()
 {
 	tree=$cache/debian-13
-	[ ! -e "$tree.done" ] || return 0
+	! has_compiler || return 0
 	[ "$(id -u)" = 0 ] || die "making the Debian 13 tree needs root, once"
 	say "making a Debian 13 tree with its compiler in $tree"
-	rm -rf "$tree"
-	debootstrap --variant=minbase --include=gcc-14,make,libelf1t64,libssl3t64 trixie "$tree" \
+	rm -rf "$tree" "$tree.done"
+	debootstrap --variant=minbase --include="$compiler" trixie "$tree" \
 		"${SMC_DEBIAN_MIRROR:-http://deb.debian.org/debian}" > "$tree.log" 2>&1 ||
 		{ tail "$tree.log" >&2; die "debootstrap failed"; }
-	: > "$tree.done"
+	echo "$compiler" > "$tree.done"
 }
 
 fetch_headers()
 {
 	dir=$cache/kernels/$1
+	case $1 in
+	*+deb13-*)	fetch_compiler ;;
+	esac
 	[ ! -e "$dir/headers.done" ] || return 0
 
 	case $1 in
 	*-rt-amd64)	common=$(base_of "$1")-common-rt ;;
 	*)		common=$(base_of "$1")-common ;;
-	esac
-	case $1 in
-	*+deb13-*)	fetch_compiler ;;
 	esac
 	unpack "$1" "linux-headers-$1" "linux-headers-$common"
 	(apt=$native_apt; unset SMC_APT_ARCH; unpack "$1" "$(kbuild_of "$1")")
@@ -215,7 +222,7 @@ fetch_image()
 
 cached()
 {
-	[ -e "$cache/kernels/$1/headers.done" ] &&
+	[ -e "$cache/kernels/$1/headers.done" ] && { [ "$1" != 7 ] || has_compiler; } &&
 		{ [ -n "$headers_only" ] || foreign "$1" || [ -e "$cache/kernels/$1/image.done" ]; }
 }
 
