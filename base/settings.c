@@ -6,6 +6,7 @@
  */
 #include <linux/ctype.h>
 #include <linux/lockdep.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -226,6 +227,7 @@ static void settings_inherit(struct smc_settings *sn)
 	spin_lock_init(&sn->lock);
 	atomic64_set(&sn->rmb_bytes, 0);
 	sn->mem_bytes = 0;
+	RCU_INIT_POINTER(sn->hs_ctrl, NULL);
 	sn->sysctl = NULL;
 	sn->sysctl_table = NULL;
 }

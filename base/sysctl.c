@@ -5,6 +5,8 @@
 #include <net/net_namespace.h>
 #include <smc/base/fault.h>
 #include <smc/base/host.h>
+#include <smc/base/hs_ctrl.h>
+#include <smc/base/log.h>
 #include <smc/base/settings.h>
 #include <smc/base/sysctl.h>
 #include <smc/proto/clc_msg.h>
@@ -28,11 +30,31 @@ static int wr_max = SMC_SETTINGS_WR_MAX;
 static int hs_max_max = SMC_SETTINGS_HS_TOTAL;
 static int autosmc_time_max = SMC_SETTINGS_AUTOSMC_TIME_MAX;
 
+/* The name of the BPF object that decides about the SMC option. */
+static int sysctl_hs_ctrl(smc_compat_ctl_const struct ctl_table *entry, int write, void *buffer,
+			  size_t *len, loff_t *pos)
+{
+	char name[SMC_HS_CTRL_NAME_SIZE];
+	struct ctl_table text = { .data = name, .maxlen = sizeof(name) };
+	struct net *net = entry->data;
+	int rc;
+
+	smc_hs_ctrl_get_name(net, name);
+	rc = proc_dostring(&text, write, buffer, len, pos);
+	if (rc || !write)
+		return rc;
+	rc = smc_hs_ctrl_select(net, name);
+	if (rc == -EOPNOTSUPP)
+		smc_log_write(net, "hs_ctrl: this build asks no BPF programs: use smcctl policy\n");
+	return rc;
+}
+
 #define SMC_SETTINGS_DATA(member)	((void *)offsetof(struct smc_settings, member))
 
 /*
- * .data holds offsets into struct smc_settings; each namespace gets a copy with addresses. Two
- * values are the machine's: other namespaces than the initial one can only read them.
+ * .data holds offsets into struct smc_settings; each namespace gets a copy with addresses, and with
+ * itself for hs_ctrl. Two values are the machine's: other namespaces than the initial one can only
+ * read them.
  */
 static const struct ctl_table sysctl_template[] = {
 	{
@@ -252,6 +274,10 @@ static const struct ctl_table sysctl_template[] = {
 		.proc_handler = proc_dou8vec_minmax,
 		.extra1 = SYSCTL_ZERO,
 		.extra2 = SYSCTL_ONE,
+	}, {
+		.procname = "hs_ctrl",
+		.mode = 0644,
+		.proc_handler = sysctl_hs_ctrl,
 	},
 };
 
@@ -275,7 +301,9 @@ static int __net_init sysctl_net_init(struct net *net)
 		return -ENOMEM;
 	memcpy(table, sysctl_template, sizeof(sysctl_template));
 	for (i = 0; i < SYSCTL_ENTRIES; i++) {
-		if (!sysctl_is_of_machine(&table[i]))
+		if (table[i].proc_handler == sysctl_hs_ctrl)
+			table[i].data = net;
+		else if (!sysctl_is_of_machine(&table[i]))
 			table[i].data = (u8 *)sn + (uintptr_t)sysctl_template[i].data;
 		else if (!net_eq(net, &init_net))
 			table[i].mode = 0444;
@@ -288,6 +316,7 @@ static int __net_init sysctl_net_init(struct net *net)
 		kfree(table);
 		return -ENOMEM;
 	}
+	smc_hs_ctrl_inherit(net);
 	return 0;
 }
 
@@ -297,6 +326,7 @@ static void __net_exit sysctl_net_exit(struct net *net)
 
 	unregister_net_sysctl_table(sn->sysctl);
 	kfree(sn->sysctl_table);
+	smc_hs_ctrl_select(net, "");
 }
 
 static struct pernet_operations sysctl_net_ops = {
@@ -311,6 +341,7 @@ static struct pernet_operations sysctl_net_ops = {
  */
 int __init smc_sysctl_init(void)
 {
+	smc_hs_ctrl_init();
 	return smc_fault_rc(SYSCTL_PERNET, -ENOMEM, register_pernet_subsys(&sysctl_net_ops));
 }
 

@@ -45,6 +45,7 @@ EXEMPT = {
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
     ("rdma/region.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
     ("socket/inet.c", "inet_register_protosw"): "does not say whether it did",
+    ("base/hs_ctrl.c", "register_bpf_struct_ops"): "the module goes without, as a build without BTF does",
     ("base/fault.c", "*"): "is not part of the module that users run",
     ("netlink/sock_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }

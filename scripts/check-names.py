@@ -16,10 +16,11 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-# Files of which a build takes one: the two implementations of the TCP option, and fault sites or
-# their empty stand-ins.
+# Files of which a build takes one: the two implementations of the TCP option, and fault sites or BPF
+# objects or their empty stand-ins.
 ALTERNATIVES = ({"tcp/option_core.c", "tcp/option_own.c"},
-                {"base/fault.c", "include/smc/base/fault.h"})
+                {"base/fault.c", "include/smc/base/fault.h"},
+                {"base/hs_ctrl.c", "include/smc/base/hs_ctrl.h"})
 # Named like inet_sk() and tcp_sk() of the kernel.
 CONVENTIONAL = {"smc_sk"}
 

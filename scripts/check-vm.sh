@@ -161,6 +161,13 @@ with="agree mapped many lost_syn"
 checked option-intree-7 option.py "$with" --module intree,ours --kernel 6.12,7 "${option[@]}" \
 	--env INTREE=server --env "OPTION=$with" --timeout 300
 
+# BPF programs that decide about the option; their type is in the BTF of the module
+if want hs-ctrl-7; then
+	scripts/build-modules.sh -o -btf 7 || exit 1
+	run hs-ctrl-7 --hosts 1 --module ours --kernel 7 --ours "$top/build/{kver}-btf" \
+		--script "$cases/hs_ctrl.sh" --add "$top/selftests/smc_hs_ctrl" --timeout 300
+fi
+
 # to which process the clcsock belongs, as far as User Mode Linux cannot show it
 run clcsock-7 --hosts 1 --module ours --kernel 7 --script "$cases/clcsock.sh" \
 	--add "$top/selftests/smc_clcsock" --env "CLCSOCK=destroyed destroyed_listener by_cgroup" --timeout 300

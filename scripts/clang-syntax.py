@@ -23,8 +23,8 @@ GCC_ONLY = re.compile(
     r"|maybe-uninitialized|stringop.*|cast-function-type)|-Wformat-.*"
     r"|--param=.*|-Wunused-but-set-variable")
 
-# Kbuild takes one of the two kinds of the TCP option, and these only for debug builds.
-LEFT_OUT = ("base/fault", "tcp/option_", "proto/tcp_opt")
+# Kbuild takes one of the two kinds of the TCP option, and these only for debug builds or with BTF.
+LEFT_OUT = ("base/fault", "base/hs_ctrl", "tcp/option_", "proto/tcp_opt")
 
 
 def command(cmd_file):

@@ -27,6 +27,7 @@
 #include <net/tcp.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
+#include <smc/base/hs_ctrl.h>
 #include <smc/proto/tcp_opt.h>
 #include <smc/tcp/option.h>
 #include "option_skb.h"
@@ -263,7 +264,7 @@ static void option_add_to_syn(struct sk_buff *skb, const struct nf_hook_state *s
 	struct sock *sk = skb->sk;
 	struct smc_option_entry *e = option_entry_find(sk);
 
-	if (!e || inet_csk(sk)->icsk_retransmits >= OPTION_SYN_TRIES)
+	if (!e || inet_csk(sk)->icsk_retransmits >= OPTION_SYN_TRIES || !smc_hs_ctrl_wants_syn(sk))
 		return;
 	/* not earlier: connect() to a v4-mapped peer replaces icsk_af_ops */
 	if (option_ops_install(sk) && smc_option_skb_add(skb, state->pf, false))
@@ -306,7 +307,8 @@ static unsigned int option_answer_syn(struct sk_buff *skb, const struct nf_hook_
 		if (!answered)
 			return NF_ACCEPT;
 	}
-	if (!answered && gate && gate->is_shut(gate, req->rsk_listener)) {
+	if (!answered && ((gate && gate->is_shut(gate, req->rsk_listener)) ||
+			  !smc_hs_ctrl_wants_syn_ack(req->rsk_listener, req))) {
 		smc_tcp_opt_set_id(opts, pos, 0);
 		return NF_ACCEPT;
 	}

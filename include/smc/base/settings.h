@@ -12,6 +12,7 @@
 struct ctl_table;
 struct ctl_table_header;
 struct net;
+struct smc_hs_ctrl;
 
 #define SMC_SETTINGS_UEID_LEN	32
 #define SMC_SETTINGS_UEIDS_MAX	4
@@ -106,6 +107,8 @@ enum smc_region_type {
  * @send_hostname: tell peers the host name (sysctl send_hostname)
  * @hs_limit: initial SMC_LIMIT_HS of new sockets (netlink, sysctl limit_smc_hs)
  * @hs_max: concurrent handshakes of one side (sysctl hs_max)
+ * @hs_ctrl: BPF object that decides about the SMC option, or NULL; changes under a lock of
+ *	base/hs_ctrl.c, read under RCU (sysctl hs_ctrl)
  * @idle_client: seconds that an idle group is kept, client side (sysctl smcr_idle_time_client)
  * @idle_server: seconds that an idle group is kept, server side (sysctl smcr_idle_time_server)
  * @sysctl: registered table
@@ -143,6 +146,7 @@ struct smc_settings {
 	unsigned int hs_max;
 	unsigned int autosmc_bytes;
 	unsigned int autosmc_time;
+	struct smc_hs_ctrl __rcu *hs_ctrl;
 	int idle_client;
 	int idle_server;
 	struct ctl_table_header *sysctl;

@@ -174,7 +174,6 @@ try_sysctls()
 
 # Our module has each name of the in-tree module with its default, accepts all values that the in-tree
 # module accepts, and rejects values that are no numbers, as it does. Except
-#   hs_ctrl: the name of a BPF program of a type that we do not have
 #   smcr_testlink_time below 0, which is not a time
 #   rmem, wmem beyond 2^30 - 1: a ring and its cursors could not be represented
 case_sysctls()
@@ -182,8 +181,7 @@ case_sysctls()
 	try_sysctls > /run/sysctls
 	send_file /run/sysctls
 	[ "$HOST" = 1 ] || return 0
-	grep -v -e '^hs_ctrl ' -e '^[rw]mem 2147483647 ' \
-		-e '^smcr_testlink_time -1 ' /run/sysctls.peer > /run/intree
+	grep -v -e '^[rw]mem 2147483647 ' -e '^smcr_testlink_time -1 ' /run/sysctls.peer > /run/intree
 	expect "in-tree files" "$(grep -c ' default ' /run/intree)" -ge 9
 	expect "values they accept" "$(grep -c ' taken$' /run/intree)" -ge 60
 	grep -e ' default ' -e ' taken$' -e ' -1 ' -e ' x ' -e ' 1x ' /run/intree |

@@ -4,7 +4,7 @@
 # net.smc.*: each name with its default and its limits, and the effect of the settings that no other
 # script tests. For --topology lo.
 
-CASES="values names machine inherit kinds buffers depth conns ceiling share host_groups corking unload:60"
+CASES="values names no_programs machine inherit kinds buffers depth conns ceiling share host_groups corking unload:60"
 export CASES
 
 # name, default, least, most
@@ -86,11 +86,23 @@ case_values()
 	done || exit 1
 }
 
-# The table above has all files, but two.
+# The table above has all files, but three.
 case_names()
 {
 	expect "files" "$(ls "$sys")" = \
-		"$({ echo "$SETTINGS" | cut -d ' ' -f 1; echo smcr_max_mem_kb; echo netns_inherit; } | sort)"
+		"$({ echo "$SETTINGS" | cut -d ' ' -f 1; echo smcr_max_mem_kb; echo netns_inherit; echo hs_ctrl; } | sort)"
+}
+
+# User Mode Linux cannot call BPF programs (hs_ctrl.sh is for kernels that can): a name is refused, with
+# what to use instead, and none is taken.
+case_no_programs()
+{
+	expect "hs_ctrl" "$(cat $sys/hs_ctrl)" = ""
+	! (echo linkcheck > $sys/hs_ctrl) 2> /run/error || fail "hs_ctrl: a name was taken"
+	grep -q 'not supported' /run/error || fail "hs_ctrl: $(cat /run/error)"
+	dmesg | grep -q 'smc: hs_ctrl: .*: use smcctl policy$' || fail "hs_ctrl: nothing in the log"
+	expect "hs_ctrl then" "$(cat $sys/hs_ctrl)" = ""
+	echo > $sys/hs_ctrl || fail "hs_ctrl: no name was refused"
 }
 
 # The one setting of the machine: a sixteenth of its memory. Other namespaces see it, and cannot

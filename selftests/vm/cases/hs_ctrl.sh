@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# net.smc.hs_ctrl: BPF programs decide whether SYN and SYN-ACK carry the SMC option. One host, for
+# kernels and builds that can register them; sysctl.sh has the others.
+
+CASES="refused syn syn_ack both netns held unload:60"
+export CASES
+
+sys=/proc/sys/net/smc/hs_ctrl
+PORT=4431	# what the programs refuse
+
+setup()
+{
+	# both ends on this host
+	export TOPOLOGY=lo LINKS=0
+	setup_net && setup_rxe && load_smc && ip netns add other
+}
+
+# try_register NAME FLAGS SYN_PORT SYN_ACK_PORT: in the background
+try_register()
+{
+	: > /run/object
+	/t/smc_hs_ctrl "$@" > /run/object 2>&1 &
+	object=$!
+	wait_for 20 [ -s /run/object ]
+}
+
+register()
+{
+	try_register "$@"
+	grep -qx registered /run/object || fail "$*: $(cat /run/object)"
+}
+
+# expect_unregistered ERROR ARGUMENT...: the object cannot be registered
+expect_unregistered()
+{
+	error=$1
+	shift
+	try_register "$@"
+	! grep -qx registered /run/object || fail "$* was registered"
+	grep -q "$error" /run/object || fail "$*: $(cat /run/object)"
+}
+
+select_ctrl()
+{
+	echo "$1" > $sys || fail "$1 was refused"
+	expect "hs_ctrl" "$(cat $sys)" = "$1"
+}
+
+# expect_unknown NAME: there is no such object, and the one that is selected stays
+expect_unknown()
+{
+	was=$(cat $sys)
+	! (echo "$1" > $sys) 2> /run/error || fail "$1 was taken"
+	grep -q 'Invalid argument' /run/error || fail "$1: $(cat /run/error)"
+	expect "hs_ctrl then" "$(cat $sys)" = "$was"
+}
+
+# conn MODE PORT
+conn()
+{
+	/t/smc_traffic server --family smc --require "$1" --port "$2" &
+	server=$!
+	await_server "$2"
+	/t/smc_traffic client --connect "$(own_addr)" --port "$2" --family smc --require "$1" --quit \
+		stream:1 || fail "port $2: client ended with $?, not $1"
+	wait "$server" || fail "port $2: server ended with $?, not $1"
+}
+
+case_refused()
+{
+	expect "hs_ctrl at first" "$(cat $sys)" = ""
+	expect_unknown nobody
+	register fifteen_letters 0 0 0
+	expect_unknown fifteen_letters_and
+	expect_unregistered 'File exists' fifteen_letters 0 0 0
+	expect_unregistered 'Invalid argument' sixteen__letters 0 0 0
+	expect_unregistered 'Invalid argument' '' 0 0 0
+	expect_unregistered 'Invalid argument' flags 2 0 0
+}
+
+# one_function NAME SYN_PORT SYN_ACK_PORT: from when it is selected until it is not, for one port
+one_function()
+{
+	register "$1" 0 "$2" "$3"
+	conn smc $PORT
+	select_ctrl "$1"
+	conn tcp $PORT
+	conn smc $((PORT + 1))
+	select_ctrl ""
+	conn smc $PORT
+}
+
+case_syn() { one_function syn $PORT 0; }
+
+case_syn_ack() { one_function syn_ack 0 $PORT; }
+
+# One object replaces another.
+case_both()
+{
+	register one 0 $PORT $PORT
+	first=$object
+	register two 0 $((PORT + 1)) $((PORT + 1))
+	select_ctrl one
+	conn tcp $PORT
+	select_ctrl two
+	conn smc $PORT
+	conn tcp $((PORT + 1))
+	kill_all "$first"
+	conn tcp $((PORT + 1))
+	select_ctrl ""
+}
+
+# in_netns NAME: what is selected there
+in_netns()
+{
+	ip netns exec "$1" cat $sys
+}
+
+# New namespaces begin with what the initial one has selected, if the object says so.
+case_netns()
+{
+	register stays 0 $PORT 0
+	select_ctrl stays
+	expect "hs_ctrl of an older namespace" "$(in_netns other)" = ""
+	ip netns add new
+	expect "hs_ctrl of a new namespace" "$(in_netns new)" = ""
+	ip netns exec new sh -c "echo stays > $sys" || fail "refused in a namespace"
+	expect "hs_ctrl of that namespace" "$(in_netns new)" = stays
+	register inherited 1 $PORT 0
+	select_ctrl inherited
+	ip netns add heir
+	expect "hs_ctrl of an heir" "$(in_netns heir)" = inherited
+	ip netns exec heir sh -c "echo > $sys" || fail "an heir cannot change it"
+	expect "hs_ctrl of the heir then" "$(in_netns heir)" = ""
+	expect "hs_ctrl of the initial namespace" "$(cat $sys)" = inherited
+	ip netns add last
+	select_ctrl ""
+	# the namespaces end with what they have selected
+	for ns in new heir last; do
+		ip netns del $ns
+	done
+}
+
+# An object that is selected outlives its registration, and pins the module.
+case_held()
+{
+	register held 0 $PORT 0
+	select_ctrl held
+	kill_all "$object"
+	expect "hs_ctrl" "$(cat $sys)" = held
+	conn tcp $PORT
+	expect_unknown held
+	! unload_smc || fail "the module was unloaded"
+	select_ctrl ""
+}
+
+case_unload()
+{
+	ip netns del other
+	# BPF frees an object, and with it the reference of the module, in a work item
+	wait_for 20 unload_smc || fail "the module cannot be unloaded"
+}
