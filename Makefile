@@ -149,7 +149,6 @@ bench-failover:
 
 ## check-long: 100 random failures of links, readers that do nothing, and 1000 busy sockets, for minutes
 check-long: export FLAPS := $(or $(FLAPS),100)
-check-long: export STALL_FOR := $(or $(STALL_FOR),180)
 check-long: export STRESS_FOR := $(or $(STRESS_FOR),600)
 check-long:
 	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-flaps-loss uml-flaps-delay uml-stress uml-api-more \

@@ -4,30 +4,31 @@
 # Tests in virtual hosts: this module with itself and with the in-tree family. Prints KTAP,
 # one line per case, prefixed with the name of the run.
 #
-# Usage: check-vm.sh [RUN...]	(names below; default: all)
+# Usage: check-vm.sh [--list] [RUN...]	(names below; default: all; --list: print the runs, see runs.sh)
+# A gate does without "extra" runs: most are cases that User Mode Linux has, too, and is twenty times faster.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 vm=$top/selftests/vm
 cd "$top" || exit 1
 
-scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
-selftests/vm/fetch.sh 6.12 6.1 7 || exit 1
-scripts/build-modules.sh 6.12 || exit 1
-scripts/build-modules.sh -n 6.1 7 || exit 1
-make -s -C selftests || exit 1
-make -s -C tools || exit 1
+list=
+if [ "${1:-}" = --list ]; then
+	list=y
+	shift
+else
+	scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
+	selftests/vm/fetch.sh 6.12 6.1 7 || exit 1
+	scripts/build-modules.sh 6.12 || exit 1
+	scripts/build-modules.sh -n 6.1 7 || exit 1
+	make -s -C selftests || exit 1
+	make -s -C tools || exit 1
+fi
 
 # shellcheck source=scripts/runs.sh
 . "$top/scripts/runs.sh"
 use_pool
 runs=("$@")
-# Runs that a gate does without, because User Mode Linux has the same cases and is twenty times faster:
-# only if named ("make check-long").
-extra()
-{
-	[ ${#runs[@]} -eq 0 ] || "$@"
-}
 
 cases=$vm/cases
 out=${SMC_VM_CACHE:-$top/.cache/vm}/out
@@ -63,33 +64,18 @@ run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeou
 # programs that a cgroup program switches to SMC in the kernel
 run cgroup --module ours --script "$cases/cgroup.sh" --add "$top/tools/smc_cgroup" --timeout 600
 
-# programs of Debian, only if named ("make check-programs"); Go programs by smc_cgroup
-if [ ${#runs[@]} -gt 0 ] && { want programs || want programs-6.1; }; then
-	if tree=$(cat "$vm/programs.txt" "$vm/programs-all.txt" | "$vm/tree.sh" programs); then
-		programs=(--module ours --mtu 9000 --mem 1024 --root "$tree" --timeout 1200
-			--script "$cases/programs.sh" --add "$vm/programs" --add "$top/tools/smc_run"
-			--add "$top/tools/libsmc_preload.so" --add "$top/tools/smc_cgroup")
-		run programs "${programs[@]}" --env PROGRAMS=go
-		run programs-6.1 "${programs[@]}" --kernel 6.1 \
-			--env "PROGRAMS=redis restricted nginx_reuseport https ssh memcached netcat"
-	else
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n programs: there is no Debian tree"
-	fi
-fi
+# programs of Debian ("make check-programs"); Go programs by smc_cgroup
+packages=$(sed 's/#.*//' "$vm/programs.txt" "$vm/programs-all.txt")
+programs=(--module ours --mtu 9000 --mem 1024 --timeout 1200
+	--script "$cases/programs.sh" --add "$vm/programs" --add "$top/tools/smc_run"
+	--add "$top/tools/libsmc_preload.so" --add "$top/tools/smc_cgroup")
+extra rooted programs "programs $packages" "${programs[@]}" --env PROGRAMS=go
+extra rooted programs-6.1 "programs $packages" "${programs[@]}" --kernel 6.1 \
+	--env "PROGRAMS=redis restricted nginx_reuseport https ssh memcached netcat"
 
-# the examples for trace points, with bpftrace and perf of Debian; only if named
-if [ ${#runs[@]} -gt 0 ] && want observe; then
-	if tree=$("$vm/tree.sh" debian-12 bpftrace linux-perf < /dev/null); then
-		run observe --links 2 --mtu 9000 --pcap off --mem 1024 --root "$tree" --module ours \
-			--script "$cases/observe.sh" --add "$top/tools/smc_times.bt" --timeout 900
-	else
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n observe: there is no Debian tree"
-	fi
-fi
+# the examples for trace points, with bpftrace and perf of Debian
+extra rooted observe "debian-12 bpftrace linux-perf" --links 2 --mtu 9000 --pcap off --mem 1024 \
+	--module ours --script "$cases/observe.sh" --add "$top/tools/smc_times.bt" --timeout 900
 
 # this module and the in-tree one, one after the other and side by side
 built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
@@ -104,7 +90,7 @@ extra run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --time
 # if named, and debug-api-2cpu of check-uml.sh shows more
 api=(--module ours --script "$cases/api.sh" --env API=smc --timeout 900)
 run api "${api[@]}"
-[ ${#runs[@]} = 0 ] || alone api-2cpu "${api[@]}" --cpus 2
+extra alone api-2cpu "${api[@]}" --cpus 2
 # ... on older kernels, through both entry points, over RDMA and after both kinds of fallback
 for kernel in 6.12 6.1; do
 	extra run "api-$kernel" --module ours --kernel "$kernel" --script "$cases/api.sh" \
@@ -177,31 +163,29 @@ failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failove
 	--env STREAMS=2 --env PINGPONGS=2 --env TRACE=y --timeout 600)
 run failover "${failover[@]}" --env WAYS=down_1
 run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
-# ... on PREEMPT_RT, where spinlocks sleep and softirqs are preempted: only if named ("make check-long")
-if [ ${#runs[@]} -gt 0 ] && { want ours-rt || want failover-rt; }; then
+# ... on PREEMPT_RT, where spinlocks sleep and softirqs are preempted
+if extra want ours-rt || extra want failover-rt; then
 	selftests/vm/fetch.sh --no-host 6.12-rt || exit 1
 	scripts/build-modules.sh -n 6.12-rt || exit 1
-	run ours-rt --module ours --kernel 6.12-rt "${traffic[@]}" --env "TRAFFIC=$quick"
-	run failover-rt --kernel 6.12-rt "${failover[@]}" --env WAYS=removed_2
 fi
-# ... links that flap at random (User Mode Linux runs them with all transfers): only if named, as they
-# take long ("make check-long"); FLAPS and SEED come from the environment
-if [ ${#runs[@]} -gt 0 ]; then
-	flaps=${FLAPS:-4}
-	flap=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failover.sh" --env WAYS=flaps
-		--env "FLAPS=$flaps" --env MIB=8 --env PATIENCE=240000 --env "LIMIT=$((600 + flaps * 40))"
-		${SEED:+--env "SEED=$SEED"} --timeout $((900 + flaps * 40)))
-	run flaps "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
-	alone flaps-2cpu --cpus 2 "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
-	run flaps-6.1 --kernel 6.1 "${flap[@]}" --env STREAMS=4 --env PINGPONGS=4
-fi
+extra run ours-rt --module ours --kernel 6.12-rt "${traffic[@]}" --env "TRAFFIC=$quick"
+extra run failover-rt --kernel 6.12-rt "${failover[@]}" --env WAYS=removed_2
+# ... links that flap at random (User Mode Linux runs them with all transfers); FLAPS and SEED come from
+# the environment
+flaps=${FLAPS:-4}
+flap=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failover.sh" --env WAYS=flaps
+	--env "FLAPS=$flaps" --env MIB=8 --env PATIENCE=240000 --env "LIMIT=$((600 + flaps * 40))"
+	${SEED:+--env "SEED=$SEED"} --timeout $((900 + flaps * 40)))
+extra run flaps "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
+extra alone flaps-2cpu --cpus 2 "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
+extra run flaps-6.1 --kernel 6.1 "${flap[@]}" --env STREAMS=4 --env PINGPONGS=4
 
 # trace points of a connection, a lost link and a fallback
 run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace.sh" \
 	--add "$built/smc.ko" --add "$built/smc_diag.ko" --add "$top/tools/smc_trace" --timeout 540
 
 # unmodified smc-tools, with this module and the in-tree one: SMC_TOOLS=FOLDER check-vm.sh smc-tools
-smc_tools smc-tools --mem 768 --timeout 1200
+extra smc_tools smc-tools --mem 768 --timeout 1200
 
 # failures and hostile peers
 extra run evil --module ours --script "$cases/evil.sh" --timeout 900
@@ -212,6 +196,7 @@ run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench
 extra run linkdown --module ours --script "$cases/linkdown.sh" \
 	--add "$top/selftests/smc_lend" --timeout 700
 
+[ -z "$list" ] || exit 0
 collect
 echo "1..$n"
 exit "$rc"

@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 #
 # Sourced by the test levels that consist of runs of selftests/vm/vm.py. The caller sets $top, $vm
-# (selftests/vm), $out (the folder of the results) and $runs, the names of the runs wanted (none: all).
-# This file counts cases in $n and keeps the
-# exit status in $rc.
+# (selftests/vm), $out (the folder of the results), $runs, the names of the runs wanted (none: all), and
+# $list: y to print each run on a line of its own and do nothing else, for other scripts: "gate" or
+# "extra", the name and the arguments of vm.py, with a tab between two.
+# This file counts cases in $n and keeps the exit status in $rc.
 # shellcheck disable=SC2034,SC2154 # the caller uses or sets these
 
 n=0
@@ -12,6 +13,7 @@ rc=0
 run_options=()	# for every run
 coverage=	# folder where runs leave their coverage data
 pool=		# y: runs at the same time, one for each processor
+level=gate	# extra: a run that only takes place if it is named
 free_cores=()
 last_core=
 light_lock=$(mktemp)	# one light run at a time
@@ -31,15 +33,42 @@ end_runs()
 }
 trap end_runs EXIT
 
+# want NAME: is anything to be done for this run?
 want()
 {
 	local r
 
+	[ -z "$list" ] || return 1
 	[ ${#runs[@]} -gt 0 ] || return 0
 	for r in "${runs[@]}"; do
 		[ "$r" != "$1" ] || return 0
 	done
 	return 1
+}
+
+# selected NAME VM_ARGUMENT...: is this run to take place? A list gets it in any case.
+selected()
+{
+	local IFS=$'\t' line
+
+	line=("$level" "$1" "${run_options[@]}" "${@:2}")
+	[ -z "$list" ] || echo "${line[*]}"
+	want "$1"
+}
+
+# extra FUNCTION NAME ARGUMENT...: calls it if runs are named, or listed: a gate does without
+extra()
+{
+	[ -n "$list" ] || [ ${#runs[@]} -gt 0 ] || return 1
+	level=extra "$@"
+}
+
+# not_run NAME REASON
+not_run()
+{
+	n=$((n + 1))
+	rc=1
+	echo "not ok $n $1: $2"
 }
 
 # renumber NAME LOG: prints the cases with numbers that count over all runs, the rest as comments.
@@ -61,11 +90,7 @@ renumber()
 		*) echo "# $line" ;;
 		esac
 	done < "$2"
-	if [ -z "$seen" ]; then
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n $1: the run did not start"
-	fi
+	[ -n "$seen" ] || not_run "$1" "the run did not start"
 }
 
 # run_now NAME VM_ARGUMENT...
@@ -97,30 +122,34 @@ verify_now()
 	rm -f "$log"
 }
 
-# smc_tools NAME VM_ARGUMENT...: runs the programs of smc-tools, built in the folder $SMC_TOOLS. Only
-# if NAME is asked for: they are neither in Debian nor in this tree.
-smc_tools()
+# rooted NAME "TREE PACKAGE..." VM_ARGUMENT...: a run whose hosts have that Debian tree (tree.sh)
+rooted()
 {
-	local f tree add=()
+	local tree=
 
-	[ ${#runs[@]} -gt 0 ] && want "$1" || return 0
-	for f in smcr smcd smcss smc_pnet smc_run smc_chk smc_dbg smc_rnics libsmc-preload.so; do
-		add+=(--add "${SMC_TOOLS:-}/$f")
-		[ -e "${SMC_TOOLS:-}/$f" ] && continue
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n $1: SMC_TOOLS must name a folder with smc-tools that are built; ${SMC_TOOLS:-it} has no $f"
-		return
-	done
-	if ! tree=$("$top/selftests/vm/tree.sh" debian-12 iproute2 libnl-genl-3-200 procps python3 \
-	     < /dev/null); then
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n $1: there is no Debian tree"
+	# shellcheck disable=SC2086 # a list of words
+	if want "$1" && ! tree=$("$vm/tree.sh" $2 < /dev/null); then
+		not_run "$1" "there is no Debian tree"
 		return
 	fi
-	run "$@" --module ours,intree --mtu 9000 --script "$top/selftests/vm/cases/smc_tools.sh" \
-		--root "$tree" --add "$top/selftests/smc_contract" "${add[@]}"
+	run "$1" --root "$tree" "${@:3}"
+}
+
+# smc_tools NAME VM_ARGUMENT...: runs the programs of smc-tools, built in the folder $SMC_TOOLS: they are
+# neither in Debian nor in this tree
+smc_tools()
+{
+	local f add=()
+
+	for f in smcr smcd smcss smc_pnet smc_run smc_chk smc_dbg smc_rnics libsmc-preload.so; do
+		add+=(--add "${SMC_TOOLS:-}/$f")
+		if want "$1" && [ ! -e "${SMC_TOOLS:-}/$f" ]; then
+			not_run "$1" "SMC_TOOLS must name a folder with smc-tools that are built; ${SMC_TOOLS:-it} has no $f"
+			return
+		fi
+	done
+	rooted "$1" "debian-12 iproute2 libnl-genl-3-200 procps python3" "${@:2}" --module ours,intree \
+		--mtu 9000 --script "$vm/cases/smc_tools.sh" --add "$top/selftests/smc_contract" "${add[@]}"
 }
 
 # From now on, runs take place at the same time, one on each processor that this script may use.
@@ -193,12 +222,11 @@ start_job()
 	jobs+=("$! $core $log")
 }
 
-# submit FUNCTION NAME ARGUMENT...: calls it if NAME is wanted, at once or on the next free processor
+# submit FUNCTION NAME ARGUMENT...: calls it, at once or on the next free processor
 submit()
 {
 	local core
 
-	want "$2" || return 0
 	if [ -z "$pool" ]; then
 		"$@"
 		return
@@ -211,27 +239,32 @@ submit()
 	start_job "$core" "$@"
 }
 
-# light run|verify NAME ARGUMENT...: for what waits nearly all the time: beside the other runs, one
-# after the other
+# light NAME VM_ARGUMENT...: a run that waits nearly all the time: beside the other runs, one after the
+# other
 light()
 {
-	want "$2" || return 0
+	! selected "$@" || submit_light run_now "$@"
+}
+
+# submit_light FUNCTION NAME ARGUMENT...
+submit_light()
+{
 	if [ -z "$pool" ]; then
 		"$@"
 		return
 	fi
-	start_job - "$1_now" "${@:2}"
+	start_job - "$@"
 }
 
 run()
 {
-	submit run_now "$@"
+	! selected "$@" || submit run_now "$@"
 }
 
 # alone NAME VM_ARGUMENT...: a run that needs all processors
 alone()
 {
-	want "$1" || return 0
+	selected "$@" || return 0
 	collect
 	run_now "$@"
 }
@@ -240,7 +273,7 @@ alone()
 # packets; WORDS are the arguments of PROGRAM
 checked()
 {
-	submit checked_now "$@"
+	! selected "$1" "${@:4}" || submit checked_now "$@"
 }
 
 # shellcheck disable=SC2317 # submit() calls it
@@ -254,7 +287,13 @@ checked_now()
 	verify_now "$name" "$vm/$program" "$out/$name/link0.pcap" $words
 }
 
+# verify NAME COMMAND..., verify_light NAME COMMAND...: no run of vm.py, so no list has it
 verify()
 {
-	submit verify_now "$@"
+	! want "$1" || submit verify_now "$@"
+}
+
+verify_light()
+{
+	! want "$1" || submit_light verify_now "$@"
 }

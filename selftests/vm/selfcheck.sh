@@ -88,7 +88,7 @@ once()
 	END
 	chmod +x "$build/fake/selftests/vm/vm.py"
 	# shellcheck disable=SC2016 # they are that shell's
-	said=$(env top="$build/fake" bash -c 'runs=(); . "$1"; run a; run b; echo "exit $rc"' bash \
+	said=$(env top="$build/fake" bash -c 'runs=(); list=; . "$1"; run a; run b; echo "exit $rc"' bash \
 		"$top/scripts/runs.sh" 2>&1 | grep -E '^(ok|not ok|exit)' | tr '\n' ';')
 	if [ "$said" = "not ok 1 a: x # h1;ok 2 b: x;exit 1;" ]; then
 		result 0 once
