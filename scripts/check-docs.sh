@@ -59,7 +59,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..22"
+echo "1..23"
 
 # --- files
 
@@ -251,6 +251,10 @@ else
 	cp "$tmp/log" "$tmp/bad"
 fi
 result "states.rst is what the tables say"
+
+"$top/scripts/test-table.py" 2>&1 | diff - test-table.rst > "$tmp/diff" ||
+	{ complain "write it again: scripts/test-table.py"; head -20 "$tmp/diff" >> "$tmp/bad"; }
+result "test-table.rst is what the runs say"
 
 # "#define T_X (3 * HZ / 2)" stands as "``T_X`` 1.5 s"
 HZ=10

@@ -4,6 +4,7 @@
 # smc_run and smcctl on two hosts with a real SMC module, a script for selftests/vm/vm.py:
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
 #         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
+# Entry points: ipproto
 
 CASES="module identity transfer kill verify rules replaced sizes zerocopy dumps check switch applicability rates config ueid"
 export CASES

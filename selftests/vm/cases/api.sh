@@ -6,6 +6,7 @@
 #
 #   API       pairs to run (default: all)
 #   API_ONLY  parts of the names of smc_api's cases, with commas between them
+# Entry points: $API
 
 : "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc
 	ipproto ipproto_mapped ipproto6 ipproto_to_inet ipproto_to_smc

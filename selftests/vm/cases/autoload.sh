@@ -4,6 +4,7 @@
 # The module as it is installed on a host: the kernel loads it on demand, when a program uses one of
 # its socket types or interfaces. One host with RDMA on lo. With ipv6.disable=1 the IPv6 socket types
 # fail, and the others work.
+# Entry points: smc ipproto
 
 CASES="smc:60 ipproto:60 smc6:60 ipproto6:60 genl:60 diag:60 tcp_only:60"
 export CASES

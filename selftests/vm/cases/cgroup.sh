@@ -4,6 +4,7 @@
 # smc_cgroup: programs that do not work with LD_PRELOAD, the statically linked httpd and nc of busybox,
 # use SMC in the named cgroup and nowhere else, only while smc_cgroup is started and a module is
 # loaded. Host 1 serves.
+# Entry points: ipproto
 
 CASES="no_module static in_cgroup:120 outside:120 stopped:120 whole_host:120 below:120
 	module_goes:120 removed broken_off at_once:120 words unload"

@@ -10,6 +10,7 @@
 #   FAULTS      only sites whose names match this pattern of grep -E
 #   FAULT_NTH   last pass of each site at which a fault is injected (default 3)
 #   FAULT_FEW   not empty: without faults in the middle of the data, and at all passes
+# Entry points: smc ipproto
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh

@@ -6,6 +6,7 @@
 # connections without fallback, and the bytes must go by RDMA. See Documentation/programs.rst.
 #
 # PROGRAMS names the cases to run, by default all but go, which does not work on User Mode Linux.
+# Entry points: ipproto
 
 : "${PROGRAMS:=redis redis_replica memcached restricted nginx nginx_reuseport https postgresql ssh iperf3
 	sockperf netcat rsync node java haproxy}"

@@ -6,6 +6,7 @@
 #
 #   STRESS_FOR  seconds, for all cases together (default: 20)
 #   STRESS      names of cases, all by default
+# Entry points: smc ipproto
 
 # shellcheck source=selftests/vm/guest/ends.sh
 . /h/ends.sh

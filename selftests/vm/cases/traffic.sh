@@ -10,6 +10,7 @@
 #   FAMILY    of our sockets, smc_traffic's --family (default: smc)
 #   PATIENCE  ms in which a transfer must make progress (default: smc_traffic's own)
 #   STILL     in virtual time: longest standstill in ms
+# Entry points: $FAMILY
 
 : "${FAMILY:=smc}"
 : "${TRAFFIC:=stream:64 random:8 pingpong:50 urgent:20 connects:200 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3}"
