@@ -211,7 +211,7 @@ run "$p-groups-intree" --module ours,intree --script "$cases/groups.sh" --env IN
 if [ "$flavour" != debug ]; then
 	built=$top/build/$(basename "$(readlink -f \
 		"${SMC_VM_CACHE:-$top/.cache/vm}/kernels/uml-$kernel")")$ours
-	old_run run "$p-upgrade" --module ours,old --script "$cases/upgrade.sh" --add "$built/smc.ko" \
+	old_run run "$p-upgrading" --module ours,old --script "$cases/upgrading.sh" --add "$built/smc.ko" \
 		--add "$built/smc_diag.ko" --add "$top/Documentation/upgrading.rst" --timeout 400
 	run "$p-order" --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
 		--add "$built/smc_diag.ko" --timeout 300
