@@ -73,9 +73,10 @@ extra rooted programs "programs $packages" "${programs[@]}" --env PROGRAMS=go
 extra rooted programs-6.1 "programs $packages" "${programs[@]}" --kernel 6.1 \
 	--env "PROGRAMS=redis restricted nginx_reuseport https ssh memcached netcat"
 
-# the examples for trace points, with bpftrace and perf of Debian
-extra rooted observe "debian-12 bpftrace linux-perf" --links 2 --mtu 9000 --pcap off --mem 1024 \
-	--module ours --script "$cases/observe.sh" --add "$top/tools/smc_times.bt" --timeout 900
+# the examples for bpftrace, perf and drgn, with those of Debian
+extra rooted observe "debian-12 bpftrace linux-perf python3-drgn" --links 2 --mtu 9000 --pcap off \
+	--mem 1024 --module ours --script "$cases/observe.sh" --add "$top/tools/smc_times.bt" \
+	--add "$top/tools/smc_objects.py" --timeout 1300
 
 # this module and the in-tree one, one after the other and side by side
 built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")

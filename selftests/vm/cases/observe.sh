@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=dash
 #
-# The examples for bpftrace and perf in tools/, run with the programs of Debian: their output for a
-# verified connection, for a fallback and for a lost link must match the counters and tracefs. For two
-# hosts with two links each; host 1 runs the programs.
+# The examples for bpftrace, perf and drgn in tools/, run with the programs of Debian: their output for a
+# verified connection, for a fallback and for a lost link must match the counters, tracefs and netlink.
+# For two hosts with two links each; host 1 runs the programs.
 
-CASES="watched:540 bpftrace perf:120 unload:90"
+CASES="watched:900 bpftrace perf:120 drgn unload:90"
 export CASES
 
 # shellcheck disable=SC1091 # exists in the guest only
@@ -22,7 +22,7 @@ setup()
 	for l in 0 1; do
 		/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || return 1
 	done
-	[ "$HOST" = 2 ] || mount_tree
+	[ "$HOST" = 2 ] || { mount_tree && mkdir "$TREE/ours" && mount --bind /ours "$TREE/ours"; }
 }
 
 two_links()
@@ -98,6 +98,15 @@ exchange_some()
 	fi
 }
 
+# objects WHEN: what drgn finds in the kernel's memory, and what netlink says
+objects()
+{
+	in_tree drgn -s /ours/smc.ko /t/smc_objects.py > "/run/objects.$1" 2> /run/drgn.said ||
+		fail "drgn ended with $?: $(tail -n 3 /run/drgn.said)"
+	/t/smcctl link > "/run/links.$1"
+	/t/smcctl linkgroup > "/run/groups.$1"
+}
+
 # lose_link: the link of a connection is removed
 lose_link()
 {
@@ -109,20 +118,25 @@ lose_link()
 	else
 		sync_wait idle || exit 1
 		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
-			--quit --timeout 100000 --io block idle:100 > /run/client 2>&1 &
+			--quit --timeout 400000 --io block idle:400 > /run/client 2>&1 &
 		client=$!
 	fi
 	wait_for 60 two_links || fail "no second link"
 	wait_for 60 in_use || fail "no traffic"
-	sync_barrier used || exit 1
+	[ "$HOST" = 2 ] || objects before
+	sync_barrier used 300 || exit 1
 	if [ "$HOST" = 2 ]; then
 		/usr/sbin/rdma link delete "$(used_rnic)" || fail "no RNIC"
 		wait_for 30 moved || fail "the connection does not move"
 		sync_signal cut
+		sync_wait seen 300 || exit 1
 		kill "$client"
 		wait "$client" || { cat /run/client; fail "client ended with $?"; }
 	else
 		sync_wait cut || exit 1
+		wait_for 30 moved || fail "the connection does not move"
+		objects after
+		sync_signal seen
 		wait "$server" || { cat /run/server; fail "server ended with $?"; }
 	fi
 }
@@ -254,6 +268,35 @@ case_perf()
 perf_bytes()
 {
 	sed -n "s/^ *smc:$1:.*len=\([0-9]*\).*/\1/p" /run/perf | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# objects_links FILE: the active links in the output of drgn, as "GROUP NUMBER CONNECTIONS"
+objects_links()
+{
+	sed -n 's/^  link \(......\)\(..\): active, .*, \([0-9]*\) connections.*/0x\100 \2 \3/p' "$1"
+}
+
+case_drgn()
+{
+	[ "$HOST" = 1 ] || return 0
+	for w_ in before after; do
+		cat "/run/objects.$w_"
+		objects_links "/run/objects.$w_" | while read -r g_ n_ rest_; do
+			echo "$g_ $((0x$n_)) $rest_"
+		done | sort > /run/drgn.links
+		awk '$3 == "active" { print $1, $2, $4 }' "/run/links.$w_" | sort |
+			diff - /run/drgn.links || fail "$w_: other links than netlink has"
+	done
+	lost=$(awk 'NR == 2 { print $8 }' /run/groups.after)
+	expect "links lost" "$lost" -ge 1
+	expect "groups that have lost them" \
+		"$(grep -c "^group .*: server, ready, .*, $lost links lost, the last at " /run/objects.after)" -eq 1
+	used=$(sed -n 's/^  connection .*: active, over \([0-9a-f]*\), .*/\1/p' /run/objects.before)
+	now=$(sed -n 's/^  connection .*: active, over \([0-9a-f]*\), .*, [0-9]* moves, the last at .*/\1/p' \
+		/run/objects.after)
+	expect "link of the connection" "$used" != ""
+	expect "link of the moved connection" "$now" != ""
+	expect "link of the moved connection" "$now" != "$used"
 }
 
 case_unload()
