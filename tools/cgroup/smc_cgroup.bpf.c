@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * BPF programs of smc_cgroup: in a cgroup or on the whole host, socket() for a TCP socket opens a
- * socket of IPPROTO_SMC.
+ * BPF programs of smc_cgroup: in a cgroup, a network namespace, a process or on the whole host,
+ * socket() for a TCP socket opens a socket of IPPROTO_SMC.
  *
  * The kernel calls the hook only in the system call, so its own sockets are never converted. While
  * no module serves IPPROTO_SMC, requests stay unchanged, else socket() would fail: the other
@@ -21,6 +21,21 @@
 struct inet_protosw {
 	unsigned short type;
 	unsigned short protocol;
+} __attribute__((preserve_access_index));
+
+struct net {
+	__u64 net_cookie;
+} __attribute__((preserve_access_index));
+
+struct nsproxy {
+	struct net *net_ns;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	int tgid;
+	__u64 start_boottime;
+	struct task_struct *group_leader;
+	struct nsproxy *nsproxy;
 } __attribute__((preserve_access_index));
 
 struct {
@@ -44,6 +59,24 @@ static struct smc_cgroup_state *state_get(void)
 	return bpf_map_lookup_elem(&state, &key);
 }
 
+/* Is the calling process one whose sockets are converted? */
+static int caller_is_chosen(const struct smc_cgroup_state *now)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	switch (now->kind) {
+	case SMC_CGROUP_HOST:
+		return 1;
+	case SMC_CGROUP_NETNS:
+		/* the new socket is in this namespace */
+		return task->nsproxy->net_ns->net_cookie == now->id;
+	case SMC_CGROUP_PROCESS:
+		return (__u64)task->tgid == now->id &&
+		       task->group_leader->start_boottime / SMC_CGROUP_TICK_NS == now->start;
+	}
+	return bpf_current_task_under_cgroup(&cgroup, 0) == 1;
+}
+
 /* Return the protocol to use, 0: the protocol that the program asked for. */
 SEC("fmod_ret/update_socket_protocol")
 int switch_protocol(__u64 *ctx)
@@ -57,9 +90,7 @@ int switch_protocol(__u64 *ctx)
 		return 0;
 	if (!(family == AF_INET && now->inet) && !(family == AF_INET6 && now->inet6))
 		return 0;
-	if (!now->host && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
-		return 0;
-	return IPPROTO_SMC;
+	return caller_is_chosen(now) ? IPPROTO_SMC : 0;
 }
 
 static int protosw_is_smc(const struct inet_protosw *sw)

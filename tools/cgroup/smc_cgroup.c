@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smc_cgroup: make the kernel open SMC sockets where the processes of a cgroup, or all processes,
- * ask for TCP sockets. See smc_cgroup(8).
+ * smc_cgroup: make the kernel open SMC sockets where the processes of a cgroup, those in a network
+ * namespace, one process, or all processes, ask for TCP sockets. See smc_cgroup(8).
  *
  * This program loads the BPF programs of smc_cgroup.bpf.c and pins them in the BPF file system, so
- * that they stay attached after it exits: in one folder per cgroup, named by the identifier of the
- * cgroup, or "host".
+ * that they stay attached after it exits: in one folder per target. Its name tells one target from
+ * all others, also from later ones: the identifier of the cgroup, "netns-COOKIE-INODE",
+ * "process-PID-START", or "host".
  */
 #define _GNU_SOURCE
 #include "smc_cgroup.h"
@@ -16,12 +17,15 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,6 +40,9 @@
 #define BPF_DIR "/sys/fs/bpf"
 #define PIN_DIR BPF_DIR "/smc_cgroup"
 #define HOST "host"
+#define NETNS_PIN "netns-%llu-%lu"	/* cookie, inode number */
+#define PROCESS_PIN "process-%d-%llu"	/* number, start */
+#define NETNS_DIR "/run/netns"
 #define STATE "state"
 #define SWITCH "switch_protocol"
 #define LOCK_TRIES 100
@@ -60,22 +67,34 @@ static const struct {
 };
 
 /**
- * struct target - the cgroup, or the host, whose sockets are converted
+ * struct words - what the command line names as the target; all NULL: the host
+ * @cgroup: cgroup
+ * @netns: network namespace
+ * @pid: process
+ */
+struct words {
+	const char *cgroup, *netns, *pid;
+};
+
+/**
+ * struct target - whose sockets are converted
  * @pin: folder of the pinned programs
  * @title: name for messages
- * @fd: descriptor of the cgroup, -1 for the host
+ * @fd: descriptor of the cgroup, -1 for other targets
+ * @state: which processes these are
  */
 struct target {
-	char pin[64];
+	char pin[96];
 	char title[PATH_MAX];
 	int fd;
+	struct smc_cgroup_state state;
 };
 
 /**
  * struct status - what is known of a started target
- * @title: path of the cgroup, HOST, or "" if the path is not known
- * @id: identifier of the cgroup as text, "" for the host
- * @fault: errno with which the path was not found, 0: none
+ * @title: name for messages
+ * @id: identifier of the cgroup as text, "" for other targets
+ * @fault: errno with which the target was not found, 0: none
  * @started: the target was started, not only begun
  * @state_fault: errno with which @state was not read, 0: none
  * @state: which sockets are converted
@@ -183,17 +202,98 @@ static bool cgroup_find_name(const char *text, char *name, size_t size)
 	return true;
 }
 
-static int target_find(const char *cgroup, struct target *target)
+/*
+ * Set @title to the name of a network namespace. Return false with errno ESTALE if it has neither a
+ * name below NETNS_DIR nor a process.
+ */
+static bool netns_find_name(unsigned long inode, char *title, size_t size)
+{
+	static const struct {
+		const char *dir, *file;
+	} places[] = {
+		{ NETNS_DIR, "" }, { "/proc", "/ns/net" },
+	};
+	struct dirent *entry;
+	char path[PATH_MAX];
+	bool found = false;
+	struct stat st;
+	size_t i;
+	DIR *dir;
+
+	snprintf(title, size, "netns net:[%lu]", inode);
+	for (i = 0; i < ARRAY_SIZE(places) && !found; i++) {
+		dir = opendir(places[i].dir);
+		while (dir && !found && (entry = readdir(dir))) {
+			snprintf(path, sizeof(path), "%s/%s%s", places[i].dir, entry->d_name,
+				 places[i].file);
+			found = !stat(path, &st) && st.st_ino == inode;
+			if (found && !*places[i].file)
+				snprintf(title, size, "netns %s", entry->d_name);
+		}
+		if (dir)
+			closedir(dir);
+	}
+	errno = ESTALE;
+	return found;
+}
+
+/* Read when a process began, in SMC_CGROUP_TICK_NS. Return false if it has ended. */
+static bool process_read_start(int pid, unsigned long long *start)
+{
+	char path[32], text[1024] = "";
+	const char *rest;
+	size_t len;
+	int field;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	len = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[len] = '\0';
+	/* a name in parentheses may contain anything; the start is the 20th field behind it */
+	rest = strrchr(text, ')');
+	for (field = 0; rest && field < 20; field++)
+		rest = strchr(rest + 1, ' ');
+	if (rest)
+		*start = strtoull(rest, NULL, 10);
+	return rest;
+}
+
+/*
+ * Set @title to the name of the target whose folder of pins is called @pin. Return false with errno
+ * set if it is not known: ESTALE if the target does not exist any more.
+ */
+static bool pin_find_title(const char *pin, char *title, size_t size)
+{
+	unsigned long long number, start;
+	unsigned long inode;
+	int pid;
+
+	if (!strcmp(pin, HOST)) {
+		snprintf(title, size, HOST);
+		return true;
+	}
+	if (sscanf(pin, NETNS_PIN, &number, &inode) == 2)
+		return netns_find_name(inode, title, size);
+	if (sscanf(pin, PROCESS_PIN, &pid, &number) == 2) {
+		snprintf(title, size, "process %d", pid);
+		if (process_read_start(pid, &start) && start == number)
+			return true;
+		errno = ESTALE;
+		return false;
+	}
+	snprintf(title, size, "cgroup %s", pin);
+	return cgroup_find_name(pin, title, size);
+}
+
+static int cgroup_find(const char *cgroup, struct target *target)
 {
 	const char *mount = cgroup_find_mount();
 	char path[PATH_MAX], number[24];
 
-	target->fd = -1;
-	if (!cgroup) {
-		snprintf(target->pin, sizeof(target->pin), PIN_DIR "/" HOST);
-		snprintf(target->title, sizeof(target->title), HOST);
-		return 0;
-	}
 	if (!mount)
 		return err_msg("no cgroups of version 2: no cgroup2 file system at /sys/fs/cgroup");
 	if (cgroup[0] == '/' && path_is_on(cgroup, CGROUP2_SUPER_MAGIC))
@@ -203,11 +303,92 @@ static int target_find(const char *cgroup, struct target *target)
 	target->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (target->fd < 0)
 		return err_msg("cgroup %s: %s", path, strerror(errno));
+	target->state.kind = SMC_CGROUP_BELOW;
 	snprintf(number, sizeof(number), "%llu", cgroup_get_id(target->fd));
 	snprintf(target->pin, sizeof(target->pin), PIN_DIR "/%s", number);
 	if (!cgroup_find_name(number, target->title, sizeof(target->title)))
 		return err_msg("cgroup %s: its number cannot be found out: %s", path,
 			       strerror(errno));
+	return 0;
+}
+
+/* Enter a network namespace, read its cookie, and return to the own one. Return 0 or an errno. */
+static int netns_read_cookie(int fd, unsigned long long *cookie)
+{
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), sock = -1, err = 0;
+	socklen_t len = sizeof(*cookie);
+
+	if (own < 0 || setns(fd, CLONE_NEWNET))
+		err = errno;
+	if (!err)
+		sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (!err && (sock < 0 || getsockopt(sock, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &len)))
+		err = errno;
+	if (sock >= 0)
+		close(sock);
+	if (own >= 0 && setns(own, CLONE_NEWNET) && !err)
+		err = errno;
+	if (own >= 0)
+		close(own);
+	return err;
+}
+
+/* @word: a name below NETNS_DIR, the number of a process in it, or a path */
+static int netns_find(const char *word, struct target *target)
+{
+	unsigned long long cookie = 0;
+	char path[PATH_MAX];
+	struct stat st;
+	int fd, err;
+
+	if (strchr(word, '/'))
+		snprintf(path, sizeof(path), "%s", word);
+	else if (word[strspn(word, "0123456789")])
+		snprintf(path, sizeof(path), NETNS_DIR "/%s", word);
+	else
+		snprintf(path, sizeof(path), "/proc/%s/ns/net", word);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	err = fd < 0 || fstat(fd, &st) ? errno : netns_read_cookie(fd, &cookie);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		return err_msg("network namespace %s: %s", path, strerror(err));
+	target->state.kind = SMC_CGROUP_NETNS;
+	target->state.id = cookie;
+	snprintf(target->pin, sizeof(target->pin), PIN_DIR "/" NETNS_PIN, cookie,
+		 (unsigned long)st.st_ino);
+	netns_find_name(st.st_ino, target->title, sizeof(target->title));
+	return 0;
+}
+
+static int process_find(const char *word, struct target *target)
+{
+	unsigned long long start;
+	int pid = atoi(word);
+
+	if (!process_read_start(pid, &start))
+		return err_msg("there is no process %d", pid);
+	target->state.kind = SMC_CGROUP_PROCESS;
+	target->state.id = pid;
+	target->state.start = start;
+	snprintf(target->pin, sizeof(target->pin), PIN_DIR "/" PROCESS_PIN, pid, start);
+	snprintf(target->title, sizeof(target->title), "process %d", pid);
+	return 0;
+}
+
+static int target_find(const struct words *words, struct target *target)
+{
+	memset(target, 0, sizeof(*target));
+	target->fd = -1;
+	if (words->cgroup)
+		return cgroup_find(words->cgroup, target);
+	if (words->netns)
+		return netns_find(words->netns, target);
+	if (words->pid)
+		return process_find(words->pid, target);
+	target->state.kind = SMC_CGROUP_HOST;
+	snprintf(target->pin, sizeof(target->pin), PIN_DIR "/" HOST);
+	snprintf(target->title, sizeof(target->title), HOST);
 	return 0;
 }
 
@@ -335,7 +516,7 @@ static bool pins_started(const char *pin)
 	return !access(path, F_OK);
 }
 
-/* Remove the pins of removed cgroups. Keep those of cgroups that cannot be checked. */
+/* Remove the pins of targets that do not exist any more. Keep those that cannot be checked. */
 static void pins_sweep(void)
 {
 	char name[PATH_MAX], pin[512];
@@ -343,8 +524,8 @@ static void pins_sweep(void)
 	DIR *dir = opendir(PIN_DIR);
 
 	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, HOST) ||
-		    cgroup_find_name(entry->d_name, name, sizeof(name)) || errno != ESTALE)
+		if (entry->d_name[0] == '.' ||
+		    pin_find_title(entry->d_name, name, sizeof(name)) || errno != ESTALE)
 			continue;
 		snprintf(pin, sizeof(pin), PIN_DIR "/%s", entry->d_name);
 		pins_remove(pin);
@@ -385,7 +566,7 @@ static int program_pin(const struct smc_cgroup_bpf *skel, const char *name, cons
 
 static int target_attach(const struct smc_cgroup_bpf *skel, const struct target *target)
 {
-	struct smc_cgroup_state now = { .host = target->fd < 0 };
+	struct smc_cgroup_state now = target->state;
 	int cgroups = bpf_map__fd(skel->maps.cgroup), state = bpf_map__fd(skel->maps.state);
 	char path[128];
 	__u32 key = 0;
@@ -489,12 +670,9 @@ static void status_read(struct status *s, const char *name)
 	int fd;
 
 	memset(s, 0, sizeof(*s));
-	snprintf(s->title, sizeof(s->title), HOST);
-	s->id = strcmp(name, HOST) ? name : "";
-	if (*s->id && !cgroup_find_name(name, s->title, sizeof(s->title))) {
+	s->id = isdigit((unsigned char)*name) ? name : "";
+	if (!pin_find_title(name, s->title, sizeof(s->title)))
 		s->fault = errno;
-		s->title[0] = '\0';
-	}
 	snprintf(path, sizeof(path), PIN_DIR "/%s", name);
 	s->started = pins_started(path);
 	if (!s->started)
@@ -509,11 +687,9 @@ static void status_read(struct status *s, const char *name)
 
 static void status_print(const struct status *s)
 {
+	printf("%s", s->title);
 	if (s->fault)
-		printf("cgroup %s, %s", s->id,
-		       s->fault == ESTALE ? "removed" : strerror(s->fault));
-	else
-		printf("%s", s->title);
+		printf(", %s", s->fault == ESTALE ? "removed" : strerror(s->fault));
 	if (!s->started)
 		puts(": a start was broken off, new TCP sockets stay TCP");
 	else if (s->state_fault)
@@ -537,12 +713,13 @@ static void status_print_json(const struct status *s)
 	printf("%s  {\n    \"format\":%d", json_objects++ ? ",\n" : "[\n", SMC_JSON_FORMAT);
 	if (*s->id)
 		printf(",\n    \"id\":%llu", strtoull(s->id, NULL, 10));
-	if (!s->fault) {
+	/* of a cgroup that is gone only the identifier is known */
+	if (!s->fault || !*s->id) {
 		printf(",\n    \"target\":");
 		smc_json_put_str(stdout, s->title);
-	} else if (s->fault == ESTALE) {
-		printf(",\n    \"removed\":true");
 	}
+	if (s->fault == ESTALE)
+		printf(",\n    \"removed\":true");
 	printf(",\n    \"started\":%s", json_bool(s->started));
 	if (s->started && !s->state_fault)
 		printf(",\n    \"inet\":%s,\n    \"inet6\":%s", json_bool(s->state.inet),
@@ -582,15 +759,15 @@ static bool target_show_one(const struct target *target)
 	return started;
 }
 
-static int targets_show(const char *cgroup)
+static int targets_show(const struct words *words)
 {
 	struct dirent *entry;
 	struct target target;
 	bool any = false, started = false;
 	DIR *dir;
 
-	if (cgroup) {
-		if (target_find(cgroup, &target))
+	if (words->cgroup || words->netns || words->pid) {
+		if (target_find(words, &target))
 			return RC_FAILED;
 		return target_show_one(&target) ? 0 : RC_NONE;
 	}
@@ -622,6 +799,10 @@ static void usage_print(FILE *out)
 	      "  stop          open TCP sockets again; existing SMC sockets do not change\n"
 	      "  status        list what was started; exit status 3 if nothing was\n"
 	      "\n"
+	      "  -n, --netns NETNS\n"
+	      "                in place of CGROUP: the processes in a network namespace, a name of\n"
+	      "                ip-netns(8), the number of a process in it, or a path\n"
+	      "  -p, --pid PID in place of CGROUP: this process, without its children\n"
 	      "  -j, --json    print JSON: what status prints, also after start and stop\n"
 	      "  -d, --debug   print messages of libbpf and of the kernel on stderr\n"
 	      "  -h, --help    show this text\n"
@@ -637,40 +818,77 @@ static int usage_fail(const char *what, const char *word)
 	return RC_USAGE;
 }
 
+/* Check the words behind the order, and which targets there are. Return 0 or RC_USAGE. */
+static int words_check(struct words *words, int argc, char **argv)
+{
+	if (argc > 1)
+		return usage_fail("one cgroup at a time, not also ", argv[1]);
+	words->cgroup = argv[0];
+	if (words->cgroup && !*words->cgroup)
+		return usage_fail("the name of the cgroup is empty", "");
+	if (words->netns && !*words->netns)
+		return usage_fail("the name of the network namespace is empty", "");
+	if (words->pid && (!*words->pid || words->pid[strspn(words->pid, "0123456789")]))
+		return usage_fail("--pid is followed by a number, not ", words->pid);
+	if (!!words->cgroup + !!words->netns + !!words->pid > 1)
+		return usage_fail("a cgroup, --netns or --pid, not two of them", "");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "netns", required_argument, NULL, 'n' },
+		{ "pid", required_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "debug", no_argument, NULL, 'd' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{}
+	};
+	struct words words = {};
 	struct target target;
 	const char *word;
-	int i, rc;
+	int c, rc;
 
-	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
-		if (!strcmp(argv[i], "-d") || !strcmp(argv[i], "--debug")) {
-			debug = true;
-		} else if (!strcmp(argv[i], "-j") || !strcmp(argv[i], "--json")) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":n:p:jdhV", options, NULL)) != -1) {
+		switch (c) {
+		case 'n':
+			words.netns = optarg;
+			break;
+		case 'p':
+			words.pid = optarg;
+			break;
+		case 'j':
 			json = true;
-		} else if (!strcmp(argv[i], "-h") || !strcmp(argv[i], "--help")) {
+			break;
+		case 'd':
+			debug = true;
+			break;
+		case 'h':
 			usage_print(stdout);
 			return 0;
-		} else if (!strcmp(argv[i], "-V") || !strcmp(argv[i], "--version")) {
+		case 'V':
 			puts("smc_cgroup " SMC_TOOLS_VERSION);
 			return 0;
-		} else {
-			return usage_fail("unknown option ", argv[i]);
+		case ':':
+			return usage_fail("nothing follows ", argv[optind - 1]);
+		default:
+			return usage_fail("unknown option ", argv[optind - 1]);
 		}
 	}
-	if (i == argc)
+	if (optind == argc)
 		return usage_fail("start, stop or status?", "");
-	word = argv[i++];
-	if (argc - i > 1)
-		return usage_fail("one cgroup at a time, not also ", argv[i + 1]);
-	if (i < argc && !argv[i][0])
-		return usage_fail("the name of the cgroup is empty", "");
+	word = argv[optind++];
+	if (words_check(&words, argc - optind, argv + optind))
+		return RC_USAGE;
 	libbpf_set_print(libbpf_msg_print);
 	if (!strcmp(word, "status"))
-		return targets_show(argv[i]);
+		return targets_show(&words);
 	if (strcmp(word, "start") && strcmp(word, "stop"))
 		return usage_fail("start, stop or status, not ", word);
-	if (target_find(argv[i], &target))
+	if (target_find(&words, &target))
 		return RC_FAILED;
 	rc = strcmp(word, "start") ? target_stop(&target) : target_start(&target);
 	if (json && rc != RC_FAILED)

@@ -38,6 +38,7 @@ int fake_skeleton_load(struct bpf_object_skeleton *skel)
 	__asm__("bpf_object__load_skeleton") SMC_EXPORTED;
 DIR *fake_opendir(const char *path) __asm__("opendir") SMC_EXPORTED;
 int fake_rmdir(const char *path) __asm__("rmdir") SMC_EXPORTED;
+int fake_unlink(const char *path) __asm__("unlink") SMC_EXPORTED;
 int fake_mkdir(const char *path, mode_t mode) __asm__("mkdir") SMC_EXPORTED;
 int fake_access(const char *path, int mode) __asm__("access") SMC_EXPORTED;
 int fake_open(const char *path, int flags, ...) __asm__("open") SMC_EXPORTED;
@@ -130,6 +131,14 @@ DIR *fake_opendir(const char *path)
 int fake_rmdir(const char *path)
 {
 	int (*next)(const char *path) = (int (*)(const char *))dlsym(RTLD_NEXT, "rmdir");
+	char buf[PATH_MAX];
+
+	return next(pins_get_path(path, buf, sizeof(buf)));
+}
+
+int fake_unlink(const char *path)
+{
+	int (*next)(const char *path) = (int (*)(const char *))dlsym(RTLD_NEXT, "unlink");
 	char buf[PATH_MAX];
 
 	return next(pins_get_path(path, buf, sizeof(buf)));

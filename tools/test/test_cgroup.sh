@@ -31,6 +31,15 @@ expect_usage 'unknown word' 'smc_cgroup: start, stop or status, not begin *' ./s
 expect_usage 'unknown option' 'smc_cgroup: unknown option -x *' ./smc_cgroup -x start
 expect_usage 'two cgroups' 'smc_cgroup: one cgroup at a time, not also b *' ./smc_cgroup start a b
 expect_usage 'empty cgroup' 'smc_cgroup: the name of the cgroup is empty *' ./smc_cgroup start ''
+expect_usage 'two targets' 'smc_cgroup: a cgroup, --netns or --pid, not two of them *' \
+	./smc_cgroup --netns red -p 1 start
+expect_usage 'a process and a cgroup' 'smc_cgroup: a cgroup, --netns or --pid, not two of them *' \
+	./smc_cgroup start --pid 1 a
+expect_usage 'no process' 'smc_cgroup: --pid is followed by a number, not x1 *' ./smc_cgroup -p x1 start
+expect_usage 'empty namespace' 'smc_cgroup: the name of the network namespace is empty *' \
+	./smc_cgroup --netns= start
+expect_usage 'an option without its word' 'smc_cgroup: nothing follows --netns *' \
+	./smc_cgroup start --netns
 expect_match 'help' 'Usage: smc_cgroup *' ./smc_cgroup --help
 expect 'version' "$(./smc_run --version | sed 's/smc_run/smc_cgroup/')" ./smc_cgroup -V
 
@@ -73,6 +82,12 @@ expect 'no such cgroup' \
 expect 'a path that is no cgroup is tried below the mount' \
 	'smc_cgroup: cgroup /sys/fs/cgroup//proc/self: No such file or directory' \
 	on '' 0 $EINVAL stop /proc/self
+expect 'no such namespace' 'smc_cgroup: network namespace /run/netns/red: No such file or directory' \
+	on '' 0 $EINVAL --netns red start
+expect 'no process of that namespace' \
+	'smc_cgroup: network namespace /proc/0/ns/net: No such file or directory' \
+	on '' 0 $EINVAL --netns 0 start
+expect 'no such process' 'smc_cgroup: there is no process 0' on '' 0 $EINVAL --pid 0 start
 for lacking in btf hook bpffs; do
 	expect_rc "exit status without $lacking" 1 on $lacking 0 $EINVAL start
 done
@@ -94,6 +109,49 @@ swept()
 expect 'cgroups that cannot be checked' '4711
 4712' swept $EPERM
 expect 'cgroups that are gone' '' swept $ESTALE
+# Targets of the other kinds: a process that has ended, one whose number was used before, this shell,
+# a namespace without process and name
+here=process-$$-$(cut -d ' ' -f 22 "/proc/$$/stat")
+others="process-0-1 process-$$-1 $here netns-1-1"
+others_made()
+{
+	for o in $others; do
+		mkdir -p "$pins/$o"
+		: >"$pins/$o/switch_protocol"
+	done
+}
+others_status()
+{
+	others_made
+	FAKE_PINS=$pins on '' 0 0 status | sed "s/: unknown.*//; s/$$/N/" | sort
+}
+expect 'status of processes and namespaces' 'netns net:[1], removed
+process 0, removed
+process N
+process N, removed' others_status
+others_json()
+{
+	FAKE_PINS=$pins on '' 0 0 -j status | tr -d ' \n' |
+		grep -o '"target":"\(process0\|netnsnet:\[1\]\)","removed":true' | sort
+}
+expect 'the same as JSON' '"target":"netnsnet:[1]","removed":true
+"target":"process0","removed":true' others_json
+others_swept()
+{
+	others_made
+	FAKE_PINS=$pins on '' 0 0 start 2>/dev/null
+	ls "$pins"
+}
+expect 'those that are gone' "$here" others_swept
+this_shell()
+{
+	others_made
+	FAKE_PINS=$pins on '' 0 0 "$1" --pid $$
+	ls "$pins" 2>/dev/null
+}
+expect 'a process that is started already' "process $$: already started
+$here" this_shell start
+expect 'stop for a process' '' this_shell stop
 # named ERRNO: print the name in the output of status, if opening the cgroup fails
 named()
 {

@@ -89,6 +89,8 @@ expect 'smc_run: families' 'auto inet smc' completed smc_run -f ''
 expect 'smc_run: orders' disable completed smc_run -f inet disabl
 expect 'smc_trace: options' '-m -c -f -h -V' completed smc_trace -
 expect 'smc_cgroup: orders' 'start stop status' completed smc_cgroup ''
+expect 'smc_cgroup: options' --netns completed smc_cgroup start --n
+expect_match 'smc_cgroup: processes' "*$$*" completed smc_cgroup start --pid $$
 
 # a file of smc-tools in place of one of ours
 rm "$root/usr/sbin/smcr"

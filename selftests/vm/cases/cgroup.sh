@@ -2,12 +2,12 @@
 # shellcheck shell=dash
 #
 # smc_cgroup: programs that do not work with LD_PRELOAD, the statically linked httpd and nc of busybox,
-# use SMC in the named cgroup and nowhere else, only while smc_cgroup is started and a module is
-# loaded. Host 1 serves.
+# use SMC in the named cgroup, network namespace or process and nowhere else, only while smc_cgroup is
+# started and a module is loaded. Host 1 serves.
 # Entry points: ipproto
 
 CASES="no_module static in_cgroup:120 outside:120 stopped:120 whole_host:120 below:120
-	module_goes:120 removed broken_off at_once:120 words unload"
+	netns:180 process:120 module_goes:120 removed broken_off at_once:120 words unload"
 export CASES
 
 ROOT=/sys/fs/cgroup
@@ -170,6 +170,92 @@ case_below()
 	exchange chosen/below chosen/below
 	expect_rdma 1
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
+}
+
+HTTPD="/bin/busybox httpd -f -p 5001 -h /run/www"
+
+# is_smc COMMAND...: is the socket of the server on port 5001 an SMC socket? The command runs programs in
+# its namespace.
+is_smc()
+{
+	wait_for 20 "$@" sh -c '. /h/lib.sh; tcp_listens 5001' || fail "no server"
+	"$@" /t/smcctl sock -l port 5001 > /run/listening || fail "smcctl: $(cat /run/listening)"
+	cat /run/listening
+	grep -q LISTEN /run/listening
+}
+
+# expect_server smc|tcp COMMAND...: what a server gets that the command runs in its namespace
+expect_server()
+{
+	want=$1
+	shift
+	# shellcheck disable=SC2086 # words
+	(exec "$@" $HTTPD) &
+	server=$!
+	got=tcp
+	! is_smc "$@" || got=smc
+	stop_serving
+	expect "server by $*" "$got" = "$want"
+}
+
+# The namespace of the test has no name: a process in it stands for it.
+case_netns()
+{
+	pod="/usr/sbin/ip netns exec pod"
+	ip netns add pod || fail "no namespace"
+	smc_cgroup --netns $$ start || fail "$(cat /run/said)"
+	smc_cgroup status
+	expect "status" "$(cat /run/said)" = \
+		"netns $(readlink /proc/$$/ns/net): new TCP sockets become SMC sockets"
+	exchange other other
+	expect_rdma 1
+	# shellcheck disable=SC2086 # words
+	expect_server tcp $pod
+	smc_cgroup -n /proc/$$/ns/net stop || fail "$(cat /run/said)"
+	smc_cgroup --netns pod start || fail "$(cat /run/said)"
+	# shellcheck disable=SC2086
+	expect_server smc $pod
+	expect_server tcp env
+	ip netns del pod
+	smc_cgroup status
+	grep -q '^netns net:.*, removed: ' /run/said || fail "status: $(cat /run/said)"
+	smc_cgroup stop
+	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
+}
+
+wait_go()
+{
+	until [ -e /run/go ]; do
+		usleep 50000
+	done
+}
+
+# The program that the process becomes is the same process; a child is not.
+case_process()
+{
+	for who in itself child; do
+		rm -f /run/go /run/child
+		(
+			wait_go
+			[ "$who" = child ] || exec $HTTPD
+			$HTTPD &
+			echo $! > /run/child
+			wait
+		) &
+		process=$!
+		smc_cgroup --pid "$process" start || fail "$(cat /run/said)"
+		smc_cgroup --pid "$process" status
+		expect "status" "$(cat /run/said)" = "process $process: new TCP sockets become SMC sockets"
+		touch /run/go
+		got=tcp
+		! is_smc env || got=smc
+		kill_all "$process" "$(cat /run/child 2> /dev/null)"
+		expect "socket of $who" "$got" = "$([ "$who" = child ] && echo tcp || echo smc)"
+		smc_cgroup status
+		grep -q "^process $process, removed: " /run/said || fail "status: $(cat /run/said)"
+		smc_cgroup stop
+		[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
+	done
 }
 
 # Without the module sockets use TCP and are not refused; after loading it again they use SMC.
