@@ -236,8 +236,8 @@ case_kinds()
 		name=$(echo physical virtual mixed | cut -d ' ' -f $((kind + 1)))
 		expect "groups of $name memory" \
 			"$(/t/smcctl -j linkgroup | grep -c "\"buffer_type\": *\"$name\"")" -eq 2
-		# each group has send rings and RMBs; ended groups may still have theirs
-		[ "$kind" = 1 ] && single=4 || single=0
+		# each group has RMBs, and send rings of two sizes; ended groups may still have theirs
+		[ "$kind" = 1 ] && single=6 || single=0
 		wait_for 30 single_regions "$single" ||
 			fail "$(grep -c 'region_alloc' /proc/vmallocinfo) regions of single pages, not $single"
 		close_conns
