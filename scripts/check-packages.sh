@@ -5,7 +5,7 @@
 # upgraded, removed. DKMS builds natively, for kernels of the cache that are lent to the tree. Prints KTAP.
 #
 # Usage: check-packages.sh [vm|rpm]
-#   vm   also: while they are installed, virtual hosts that run the tree use and remove them
+#   vm   also: while they are installed, virtual hosts that run the tree use, upgrade and remove them
 #   rpm  instead: RPMs, made, installed and removed, and make install and uninstall. They build the modules
 #        once more, and the gate has little time; both are part of make check-long
 set -u
@@ -207,11 +207,11 @@ result "a package of the next version is made" $?
 if [ "$mode" = vm ]; then
 	make -s -C selftests smc_traffic || exit 1
 	selftests/vm/vm.py --name packages --kernel 6.12 --module none --root "$tree" --mem 1024 \
-		--script selftests/vm/cases/packages.sh --add selftests/smc_traffic \
+		--script selftests/vm/cases/packages.sh --add selftests/smc_traffic --add "$out/next.deb" \
 		--timeout 1500 9>&- |
 		sed 's/^/    /' | tee "$tmp/log"
 	[ "${PIPESTATUS[0]}" -eq 0 ]
-	result "a virtual host uses and removes it" $?
+	result "a virtual host uses, upgrades and removes it" $?
 fi
 
 # the loaded module, for the message (virtual hosts have a real one)

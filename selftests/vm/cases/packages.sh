@@ -3,9 +3,10 @@
 #
 # The life of the package smc-dkms on hosts that run the Debian tree of scripts/check-packages.sh, where it is
 # installed and DKMS has built it: the module is loaded by its name, transfers by RDMA; then the package is
-# removed while a connection is open, which continues; at the end the in-tree module is back.
+# upgraded to /t/next.deb, and removed, while a connection is open, which continues; at the end the in-tree
+# module is back.
 
-CASES="load:300 traffic:200 removed:600 back:400 unload:60"
+CASES="load:300 traffic:200 upgraded:600 removed:600 back:400 unload:60"
 export CASES
 
 BYTES=2097152
@@ -82,32 +83,62 @@ remove()
 	done
 }
 
-# Host 2 holds a connection, by a program that has to be named. It survives, and with its end the
-# module can go.
-case_removed()
+# while_connected FUNCTION: host 2 opens a connection, by the program $holder, and runs FUNCTION, after which
+# the connection still has to exist
+while_connected()
 {
 	if [ "$HOST" = 1 ]; then
 		/t/smc_traffic server --family smc > /run/server 2>&1 &
 		await_server 4430
-		sync_signal up.removed
+		sync_signal up
 		sync_wait ended 400 > /dev/null || exit 1
 		kill $!
 	else
-		sync_wait up.removed > /dev/null || exit 1
+		sync_wait up > /dev/null || exit 1
 		tx=$(rdma_bytes tx)
 		RUN="exec" connect idle:600 > /run/idle 2>&1 &
 		holder=$!
 		wait_for 30 bytes_grown || fail "no connection: $(cat /run/idle)"
-		remove
-		grep -q 'stays loaded while it has users' /run/dpkg || fail "it does not say that the module stays"
-		grep -q "smc_traffic ($holder)" /run/dpkg || fail "the holder is not named"
+		"$1"
 		ours || fail "the module was unloaded"
-		in_tree /run/unload.sh --replaced > /run/words 2>&1
-		grep -q 'the module of version .* stays loaded' /run/words || fail "replaced: $(cat /run/words)"
-		grep -q "smc_traffic ($holder)" /run/words || fail "replaced: the holder is not named"
 		kill "$holder" || fail "the connection has ended before: $(cat /run/idle)"
 		sync_signal ended
 	fi
+}
+
+# said PATTERN: what dpkg has printed matches, and names the holder
+said()
+{
+	grep -q "$1" /run/dpkg || fail "it does not say: $1"
+	grep -q "smc_traffic ($holder)" /run/dpkg || fail "the holder is not named"
+}
+
+# The new module is not built here, which would take an hour of this processor.
+upgrade()
+{
+	touch "$TREE/etc/dkms/no-autoinstall"
+	in_tree /usr/bin/dpkg -i /t/next.deb > /run/dpkg 2>&1 || fail "dpkg: $(cat /run/dpkg)"
+	cat /run/dpkg
+	said "the module of version $(cat /sys/module/smc/version) stays loaded"
+}
+
+case_upgraded()
+{
+	while_connected upgrade
+}
+
+remove_held()
+{
+	remove
+	said 'stays loaded while it has users'
+	in_tree /run/unload.sh --replaced > /run/dpkg 2>&1
+	said 'the module of version .* stays loaded'
+}
+
+# With the end of the connection the module can go.
+case_removed()
+{
+	while_connected remove_held
 	wait_for 60 unload_module || fail "the module cannot be unloaded"
 }
 
