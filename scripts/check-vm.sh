@@ -105,6 +105,20 @@ dma=$top/build/dma-6.12
 run dma --hosts 1 --pcap off --append swiotlb=force --module ours --ours "$dma/ours" \
 	--add "$dma/t" --script "$cases/dma.sh" --timeout 500
 
+# kernels that load signed modules only; by Secure Boot, which adds the firmware's part, only if named
+# ("make check-long")
+signed=$top/build/signed-6.12
+if want signatures || want secure-boot; then
+	selftests/vm/sign.sh 6.12 "$signed" || rc=1
+fi
+signatures=(--module ours --script "$cases/signatures.sh" --add "$signed/t" --add "$top/scripts/load.sh"
+	--timeout 600)
+run signatures --hosts 1 --pcap off "${signatures[@]}"
+firmware="-drive if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd"
+firmware="$firmware -drive if=pflash,format=raw,unit=1,snapshot=on,file=/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd"
+[ ${#runs[@]} = 0 ] || run secure-boot "${signatures[@]}" --qemu "$firmware -kernel $signed/vmlinuz" \
+	--env "SIGNATURES=secure_boot trusted traffic:120 unload"
+
 # the packets on the wire, checked without the module's help
 wire=(--module ours --script "$cases/wire.sh" --pcap full --timeout 300)
 extra checked wire-stream wire.py "--native --streams 1 --bytes 4194304 --name stream" "${wire[@]}" \
