@@ -119,6 +119,19 @@ firmware="$firmware -drive if=pflash,format=raw,unit=1,snapshot=on,file=/usr/sha
 [ ${#runs[@]} = 0 ] || run secure-boot "${signatures[@]}" --qemu "$firmware -kernel $signed/vmlinuz" \
 	--env "SIGNATURES=secure_boot trusted traffic:120 unload"
 
+# SELinux in enforcing mode, with Debian's policy, which comes from a tree: only if named ("make check-long")
+if [ ${#runs[@]} -gt 0 ] && want selinux; then
+	if selftests/vm/selinux.sh "$top/build/selinux"; then
+		run selinux --module ours --append "security=selinux enforcing=1" --script "$cases/selinux.sh" \
+			--add "$top/build/selinux/t" --add /usr/bin/chcon --add "$top/tools/libsmc_preload.so" \
+			--timeout 900
+	else
+		n=$((n + 1))
+		rc=1
+		echo "not ok $n selinux: there are no policies"
+	fi
+fi
+
 # the packets on the wire, checked without the module's help
 wire=(--module ours --script "$cases/wire.sh" --pcap full --timeout 300)
 extra checked wire-stream wire.py "--native --streams 1 --bytes 4194304 --name stream" "${wire[@]}" \
