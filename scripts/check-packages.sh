@@ -136,7 +136,7 @@ if [ "$mode" = rpm ]; then
 	# of the package filesystem, where RPMs are used
 	mkdir -p "$tree/usr/share/licenses"
 	files > "$tmp/before"
-	# (Debian has no database of installed RPMs, and wants to hear that this is meant.)
+	# (--force-debian: Debian has no database of installed RPMs.)
 	in_tree rpm -i --nodeps --force-debian "kmod-smc-$version-1.x86_64.rpm" "smc-utils-$version-1.x86_64.rpm" \
 		> "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
 		in_tree smcctl --version >> "$tmp/log"

@@ -108,7 +108,7 @@ run dma --hosts 1 --pcap off --append swiotlb=force --module ours --ours "$dma/o
 # kernels that load signed modules only; by Secure Boot, which adds the firmware's part, only if named
 # ("make check-long")
 signed=$top/build/signed-6.12
-if want signatures || want secure-boot; then
+if want signatures || extra want secure-boot; then
 	selftests/vm/sign.sh 6.12 "$signed" || rc=1
 fi
 signatures=(--module ours --script "$cases/signatures.sh" --add "$signed/t" --add "$top/scripts/load.sh"
@@ -116,20 +116,16 @@ signatures=(--module ours --script "$cases/signatures.sh" --add "$signed/t" --ad
 run signatures --hosts 1 --pcap off "${signatures[@]}"
 firmware="-drive if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd"
 firmware="$firmware -drive if=pflash,format=raw,unit=1,snapshot=on,file=/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd"
-[ ${#runs[@]} = 0 ] || run secure-boot "${signatures[@]}" --qemu "$firmware -kernel $signed/vmlinuz" \
+extra run secure-boot "${signatures[@]}" --qemu "$firmware -kernel $signed/vmlinuz" \
 	--env "SIGNATURES=secure_boot trusted traffic:120 unload"
 
 # SELinux in enforcing mode, with Debian's policy, which comes from a tree: only if named ("make check-long")
-if [ ${#runs[@]} -gt 0 ] && want selinux; then
-	if selftests/vm/selinux.sh "$top/build/selinux"; then
-		run selinux --module ours --append "security=selinux enforcing=1" --script "$cases/selinux.sh" \
-			--add "$top/build/selinux/t" --add /usr/bin/chcon --add "$top/tools/libsmc_preload.so" \
-			--timeout 900
-	else
-		n=$((n + 1))
-		rc=1
-		echo "not ok $n selinux: there are no policies"
-	fi
+if extra want selinux && ! selftests/vm/selinux.sh "$top/build/selinux"; then
+	not_run selinux "there are no policies"
+else
+	extra run selinux --module ours --append "security=selinux enforcing=1" --script "$cases/selinux.sh" \
+		--add "$top/build/selinux/t" --add /usr/bin/chcon --add "$top/tools/libsmc_preload.so" \
+		--timeout 900
 fi
 
 # the packets on the wire, checked without the module's help
@@ -176,11 +172,9 @@ checked option-intree-7 option.py "$with" --module intree,ours --kernel 6.12,7 "
 	--env INTREE=server --env "OPTION=$with" --timeout 300
 
 # BPF programs that decide about the option; their type is in the BTF of the module
-if want hs-ctrl-7; then
-	scripts/build-modules.sh -o -btf 7 || exit 1
-	run hs-ctrl-7 --hosts 1 --module ours --kernel 7 --ours "$top/build/{kver}-btf" \
-		--script "$cases/hs_ctrl.sh" --add "$top/selftests/smc_hs_ctrl" --timeout 300
-fi
+! want hs-ctrl-7 || scripts/build-modules.sh -o -btf 7 || exit 1
+run hs-ctrl-7 --hosts 1 --module ours --kernel 7 --ours "$top/build/{kver}-btf" \
+	--script "$cases/hs_ctrl.sh" --add "$top/selftests/smc_hs_ctrl" --timeout 300
 
 # to which process the clcsock belongs, as far as User Mode Linux cannot show it
 run clcsock-7 --hosts 1 --module ours --kernel 7 --script "$cases/clcsock.sh" \
