@@ -199,7 +199,6 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	const struct sockaddr_in6 *sin6 = addr;
 	const struct sockaddr_in *sin = addr;
 	struct net *net = sock_net(smc_sock_sk(smc));
-	struct smc_autosmc_key key;
 	struct smc_rules_path path;
 	struct in6_addr peer = {};
 	u16 port = 0;
@@ -220,8 +219,7 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	path.remote.port = port;
 	if (smc_rules_check_deny(net, &path, false))
 		return SMC_CLC_DECL_RULE;
-	smc_autosmc_set_key(&key, &path, false, sk_uid(smc_sock_sk(smc)));
-	if (smc_autosmc_wants_tcp(net, &key))
+	if (smc_autosmc_wants_tcp(net, &smc->autosmc, &path, false, sk_uid(smc_sock_sk(smc))))
 		return SMC_CLC_DECL_SHORT;
 	return smc_hs_check_allowed(net, &peer, port);
 }
@@ -328,8 +326,11 @@ static int sock_connect_tcp(struct socket *sock, void *addr, int len, int flags)
 	int rc;
 
 	/* listen() and shutdown() have removed our callbacks */
-	if (smc->clcsock.sock->state == SS_UNCONNECTED)
+	if (smc->clcsock.sock->state == SS_UNCONNECTED) {
 		smc_fallback_attach(smc, sock);
+		/* it is TCP because of an earlier one, and says nothing about AUTOSMC */
+		smc->autosmc = (struct smc_autosmc_conn){};
+	}
 	rc = smc_fallback_connect(smc, addr, len, flags);
 	sock->state = smc->clcsock.sock->state;
 	return rc;

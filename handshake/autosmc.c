@@ -7,13 +7,12 @@
  * ones use TCP for some time: 30 s at first, twice as long each time that the next attempt is
  * short again, 10 min at most. After that one connection uses SMC (the probe). If it is still
  * there when it has become too old to be short, or if any connection was not short, be it over
- * TCP, all is forgotten.
+ * TCP, all is forgotten. A probe that becomes TCP for another reason says nothing: one comes again.
  *
  * The key is what a side knows before the rendezvous: a client, the address and the port of the
- * server, for each user; a server, its port, for each host of a client. So nobody decides for
- * others. The memory is a cache of fixed size, by hash; of four entries in a bucket the one that
- * was not used for the longest time makes room. /proc/net/smc_autosmc shows the entries; a write
- * to it forgets them.
+ * server, for each user; a server, its port, for each address of a client. The memory is a cache of
+ * fixed size, by hash; of four entries in a bucket the one that was not looked up for the longest
+ * time makes room. /proc/net/smc_autosmc shows the entries; a write to it forgets them.
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
@@ -29,7 +28,6 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
-#include <smc/base/host.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/handshake/autosmc.h>
@@ -39,22 +37,27 @@
 
 #define AUTOSMC_BUCKETS	256
 #define AUTOSMC_WAYS	4
+/* The memory can be done without: at the limit of a cgroup nothing is killed for it. */
+#define AUTOSMC_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 /**
  * struct autosmc_entry - experience with the connections of one key
  * @key: the key
  * @shorts: short connections in a row, SMC_AUTOSMC_RUN at most; 0: the entry is free
- * @probing: one connection uses SMC
+ * @probing: one connection tries SMC
+ * @alive: ... and uses it
  * @period: how long the others use TCP after the last attempt, in jiffies; 0: never so far
- * @until: end of that time, or when the probe becomes too old to be short
+ * @until: 64-bit jiffies: end of that time; or when the probe, if it is @alive, becomes too old to
+ *	be short, or else another one may try
  * @used: autosmc.clock when it was last looked up; 0: the entry is free
  */
 struct autosmc_entry {
 	struct smc_autosmc_key key;
 	u32 shorts;
 	bool probing;
+	bool alive;
 	unsigned long period;
-	unsigned long until;
+	u64 until;
 	u64 used;
 };
 
@@ -80,32 +83,21 @@ static struct autosmc *autosmc_of(const struct net *net)
 }
 
 /**
- * smc_autosmc_set_key() - fill in the key of a connection
- * @key: result
- * @path: the connection; a client needs the server's end only
- * @server: our side is the server
- * @uid: owner of the socket
- */
-void smc_autosmc_set_key(struct smc_autosmc_key *key, const struct smc_rules_path *path,
-			 bool server, kuid_t uid)
-{
-	*key = (struct smc_autosmc_key){
-		.peer = server ? smc_host_addr(&path->remote.addr) : path->remote.addr,
-		.uid = server ? 0 : __kuid_val(uid),
-		.port = server ? path->local.port : path->remote.port,
-		.server = server,
-	};
-}
-
-/**
  * smc_autosmc_is_on() - check whether the namespace wants short connections to be TCP
  * @net: namespace
  *
- * Return: net.smc.autosmc_bytes is set.
+ * Return: net.smc.autosmc_bytes is set, and SMC is not disabled.
  */
 bool smc_autosmc_is_on(struct net *net)
 {
-	return READ_ONCE(smc_settings_get(net)->autosmc_bytes);
+	const struct smc_settings *sn = smc_settings_get(net);
+
+	return READ_ONCE(sn->autosmc_bytes) && READ_ONCE(sn->enabled);
+}
+
+static unsigned long autosmc_get_time(struct net *net)
+{
+	return READ_ONCE(smc_settings_get(net)->autosmc_time) * HZ;
 }
 
 /* Return the entry of a key; if there is none, @fresh: the oldest one, emptied, else NULL. */
@@ -142,46 +134,84 @@ static void autosmc_forget(struct autosmc_entry *e)
 	memset(e, 0, sizeof(*e));
 }
 
-/* Decide for a new connection, which may become the probe. */
-static bool autosmc_decide(struct net *net, struct autosmc_entry *e)
+/* Decide for a new connection. @probe: set to whether it is the probe */
+static bool autosmc_decide(struct net *net, struct autosmc_entry *e, bool *probe)
 {
 	if (e->shorts < SMC_AUTOSMC_RUN)
 		return false;
-	if (time_before(jiffies, e->until))
+	if (time_before64(get_jiffies_64(), e->until))
 		return true;
-	if (e->probing) {
-		/* it lives longer than a short connection */
+	if (e->alive) {
+		/* the probe lives longer than a short connection */
 		autosmc_forget(e);
 		return false;
 	}
+	/* the first one, or the last one has not become SMC */
 	e->probing = true;
-	e->until = jiffies + READ_ONCE(smc_settings_get(net)->autosmc_time) * HZ;
+	e->until = get_jiffies_64() + autosmc_get_time(net);
+	*probe = true;
 	return false;
 }
 
 /**
  * smc_autosmc_wants_tcp() - check whether a new connection shall use TCP
  * @net: namespace
- * @key: the connection
+ * @conn: the connection, filled in
+ * @path: both ends as far as they are known; a client needs the server's
+ * @server: our side is the server
+ * @uid: owner of the socket
  *
  * When the time of an entry is over, the first caller gets false, and its connection is the probe.
  * Any context.
  *
  * Return: true if so, because connections with this key are short.
  */
-bool smc_autosmc_wants_tcp(struct net *net, const struct smc_autosmc_key *key)
+bool smc_autosmc_wants_tcp(struct net *net, struct smc_autosmc_conn *conn,
+			   const struct smc_rules_path *path, bool server, kuid_t uid)
 {
 	struct autosmc *a = autosmc_of(net);
 	struct autosmc_entry *e;
 	bool tcp;
 
+	*conn = (struct smc_autosmc_conn){};
 	if (!smc_autosmc_is_on(net))
 		return false;
+	conn->key = (struct smc_autosmc_key){
+		.peer = path->remote.addr,
+		.uid = server ? 0 : __kuid_val(uid),
+		.port = server ? path->local.port : path->remote.port,
+		.server = server,
+	};
 	spin_lock_bh(&a->lock);
-	e = autosmc_find(a, key, false);
-	tcp = e && autosmc_decide(net, e);
+	e = autosmc_find(a, &conn->key, false);
+	tcp = e && autosmc_decide(net, e, &conn->probe);
 	spin_unlock_bh(&a->lock);
 	return tcp;
+}
+
+/**
+ * smc_autosmc_begin() - report what a connection has become
+ * @net: namespace
+ * @conn: the connection
+ * @smc: SMC; otherwise TCP
+ *
+ * Any context.
+ */
+void smc_autosmc_begin(struct net *net, const struct smc_autosmc_conn *conn, bool smc)
+{
+	struct autosmc *a = autosmc_of(net);
+	struct autosmc_entry *e;
+
+	if (!conn->probe)
+		return;
+	spin_lock_bh(&a->lock);
+	e = autosmc_find(a, &conn->key, false);
+	if (e && e->probing) {
+		e->alive = smc;
+		e->probing = smc;
+		e->until = get_jiffies_64() + (smc ? autosmc_get_time(net) : e->period);
+	}
+	spin_unlock_bh(&a->lock);
 }
 
 /* Make sure that there is memory for entries. Without, nothing is remembered. */
@@ -192,7 +222,7 @@ static void autosmc_alloc(struct autosmc *a)
 	if (READ_ONCE(a->buckets))
 		return;
 	fresh = smc_fault_null(AUTOSMC_TABLE, kvcalloc(AUTOSMC_BUCKETS, sizeof(*fresh),
-						       GFP_KERNEL_ACCOUNT));
+						       AUTOSMC_GFP));
 	spin_lock_bh(&a->lock);
 	if (!a->buckets) {
 		WRITE_ONCE(a->buckets, fresh);
@@ -202,68 +232,75 @@ static void autosmc_alloc(struct autosmc *a)
 	kvfree(fresh);
 }
 
-static void autosmc_count_short(struct autosmc_entry *e)
+static void autosmc_count_short(struct autosmc_entry *e, bool probe)
 {
 	if (e->shorts < SMC_AUTOSMC_RUN)
 		e->shorts++;
 	if (e->shorts < SMC_AUTOSMC_RUN)
 		return;
 	/* a connection that began before the others became TCP is no attempt */
-	if (e->period && !e->probing)
+	if (e->period && !probe)
 		return;
 	e->period = clamp_t(unsigned long, 2 * e->period, TCP_TIME_MIN, TCP_TIME_MAX);
-	e->until = jiffies + e->period;
+	e->until = get_jiffies_64() + e->period;
 	e->probing = false;
+	e->alive = false;
 }
 
 /**
  * smc_autosmc_note() - learn from a connection that is closed
  * @net: namespace
- * @key: the connection
+ * @conn: the connection
  * @use: what it was used for; over TCP only because of smc_autosmc_wants_tcp()
  *
  * Process context.
  */
-void smc_autosmc_note(struct net *net, const struct smc_autosmc_key *key,
+void smc_autosmc_note(struct net *net, const struct smc_autosmc_conn *conn,
 		      const struct smc_autosmc_use *use)
 {
-	struct smc_settings *sn = smc_settings_get(net);
-	bool is_short = use->bytes < READ_ONCE(sn->autosmc_bytes) &&
-			use->time < READ_ONCE(sn->autosmc_time) * HZ;
+	bool is_short = use->bytes < READ_ONCE(smc_settings_get(net)->autosmc_bytes) &&
+			use->time < autosmc_get_time(net);
 	struct autosmc *a = autosmc_of(net);
 	struct autosmc_entry *e;
 
-	if (!smc_autosmc_is_on(net))
+	if (!smc_autosmc_is_on(net) || !conn->key.port)
 		return;
 	if (is_short && use->smc)
 		autosmc_alloc(a);
 	spin_lock_bh(&a->lock);
-	e = autosmc_find(a, key, is_short && use->smc);
+	e = autosmc_find(a, &conn->key, is_short && use->smc);
 	if (e && !is_short)
 		autosmc_forget(e);
 	else if (e && use->smc)
-		autosmc_count_short(e);
+		autosmc_count_short(e, conn->probe);
 	spin_unlock_bh(&a->lock);
 }
 
-/* ---- /proc/net/smc_autosmc ----------------------------------------------------- */
-
-static void autosmc_flush(struct autosmc *a)
+/**
+ * smc_autosmc_flush() - forget all
+ * @net: namespace
+ */
+void smc_autosmc_flush(struct net *net)
 {
+	struct autosmc *a = autosmc_of(net);
+
 	spin_lock_bh(&a->lock);
 	if (a->buckets)
 		memset(a->buckets, 0, AUTOSMC_BUCKETS * sizeof(*a->buckets));
 	spin_unlock_bh(&a->lock);
 }
 
+/* ---- /proc/net/smc_autosmc ----------------------------------------------------- */
+
 static void autosmc_seq_show_entry(struct seq_file *seq, const struct autosmc_entry *e)
 {
-	long left = e->period ? max_t(long, e->until - jiffies, 0) : 0;
+	u64 now = get_jiffies_64();
+	u64 left = e->period && time_after64(e->until, now) ? e->until - now : 0;
 
-	seq_printf(seq, "%pI6c %u %s %u %u %ld %lu %d\n", &e->key.peer, e->key.port,
+	seq_printf(seq, "%pI6c %u %s %u %u %lu %lu %d\n", &e->key.peer, e->key.port,
 		   e->key.server ? "server" : "client",
 		   from_kuid_munged(seq_user_ns(seq), KUIDT_INIT(e->key.uid)), e->shorts,
-		   left / HZ, e->period / HZ, e->probing);
+		   (unsigned long)left / HZ, e->period / HZ, e->probing);
 }
 
 static int autosmc_seq_show(struct seq_file *seq, void *v)
@@ -288,7 +325,7 @@ static int autosmc_seq_write(struct file *file, char *buf, size_t len)
 
 	if (!ns_capable(net->user_ns, CAP_NET_ADMIN))
 		return -EPERM;
-	autosmc_flush(autosmc_of(net));
+	smc_autosmc_flush(net);
 	return 0;
 }
 

@@ -19,7 +19,6 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/tcp.h>
 #include <linux/wait.h>
 #include <net/inet_connection_sock.h>
 #include <net/net_namespace.h>
@@ -215,24 +214,15 @@ out:
 
 /* ---- children ---------------------------------------------------------------- */
 
-static void accept_get_autosmc_key(struct smc_sock *smc, struct smc_autosmc_key *key)
-{
-	struct smc_rules_path path;
-
-	smc_rules_path(smc->clcsock.sock->sk, &path);
-	smc_autosmc_set_key(key, &path, test_bit(SMC_SF_SERVER, &smc->flags),
-			    sk_uid(smc_sock_sk(smc)));
-}
-
 /* Return the bytes of both directions. */
 static u64 accept_count_bytes(struct smc_sock *smc)
 {
-	const struct tcp_sock *tp = tcp_sk(smc->clcsock.sock->sk);
 	struct smc_conn *conn = smc->conn;
 	struct smc_conn_stats stats;
 
 	if (!conn)
-		return READ_ONCE(tp->bytes_acked) + READ_ONCE(tp->bytes_received);
+		/* less if the peer has not acknowledged a Decline */
+		return max(smc_fallback_count_bytes(smc), smc->began_bytes) - smc->began_bytes;
 	spin_lock_bh(&conn->lock);
 	smc_tcpinfo_get_stats(conn, &stats);
 	spin_unlock_bh(&conn->lock);
@@ -244,14 +234,12 @@ static void accept_note_use(struct smc_sock *smc)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
 	struct smc_autosmc_use use = { .smc = smc->conn };
-	struct smc_autosmc_key key;
 
 	if (!smc_autosmc_is_on(net) || (!use.smc && smc->own_reason != SMC_CLC_DECL_SHORT))
 		return;
 	use.bytes = accept_count_bytes(smc);
 	use.time = jiffies - smc->began_at;
-	accept_get_autosmc_key(smc, &key);
-	smc_autosmc_note(net, &key, &use);
+	smc_autosmc_note(net, &smc->autosmc, &use);
 }
 
 /**
@@ -408,10 +396,10 @@ static u32 accept_child_refused(const struct smc_listener *l, const struct smc_s
 static u32 accept_child_declined(struct smc_sock *child)
 {
 	struct net *net = sock_net(smc_sock_sk(child));
-	struct smc_autosmc_key key;
+	struct smc_rules_path path;
 
-	accept_get_autosmc_key(child, &key);
-	if (smc_autosmc_wants_tcp(net, &key))
+	smc_rules_path(child->clcsock.sock->sk, &path);
+	if (smc_autosmc_wants_tcp(net, &child->autosmc, &path, true, GLOBAL_ROOT_UID))
 		return SMC_CLC_DECL_SHORT;
 	return smc_hs_check_allowed(net, NULL, 0);
 }

@@ -12,6 +12,7 @@
 #include <linux/kernel.h>
 #include <linux/sched/signal.h>
 #include <linux/splice.h>
+#include <linux/tcp.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/base/events.h>
@@ -209,6 +210,26 @@ static void fallback_send_event(struct smc_sock *smc)
 }
 
 /**
+ * smc_fallback_count_bytes() - return the bytes that the clcsock has carried, or still will
+ * @smc: socket with a clcsock
+ *
+ * Any context, lockless.
+ *
+ * Return: bytes of both directions, those of a handshake included.
+ */
+u64 smc_fallback_count_bytes(const struct smc_sock *smc)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	const struct tcp_sock *tp = tcp_sk(csk);
+	u64 bytes = READ_ONCE(tp->bytes_acked) + READ_ONCE(tp->bytes_received);
+
+	/* what is not acknowledged; the numbers mean nothing after the end */
+	if (inet_sk_state_load(csk) != TCP_CLOSE)
+		bytes += READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_una);
+	return bytes;
+}
+
+/**
  * smc_fallback_start() - change the mode of a socket to TCP, for good
  * @smc: undecided socket, clcsock not hooked
  * @own_reason: our diagnosis code, 0: none
@@ -224,6 +245,8 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
 	smc->own_reason = own_reason;
 	smc->peer_reason = peer_reason;
 	smc->began_at = jiffies;
+	smc->began_bytes = smc_fallback_count_bytes(smc);
+	smc_autosmc_begin(sock_net(sk), &smc->autosmc, false);
 	/* a later connect() of this socket must not send the SMC option */
 	smc_clcsock_withdraw_option(&smc->clcsock);
 	if (count)

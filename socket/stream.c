@@ -431,6 +431,7 @@ void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 		stream_send_sigurg(sk);
 	stream_skip_urgent(smc);
 	smc_stream_sync(smc);
+	smc_autosmc_begin(sock_net(sk), &smc->autosmc, true);
 	if (smc_clcsock_hook(&smc->clcsock, &stream_clcsock_events, smc))
 		stream_clcsock_changed(smc);
 	if (smc_conn_is_broken(conn))

@@ -15,7 +15,7 @@ struct smc_rules_path;
 
 /**
  * struct smc_autosmc_key - where connections go, or come from
- * @peer: client: address of the server; server: host of the client (smc_host_addr())
+ * @peer: address of the peer, IPv4 as v4-mapped
  * @uid: client: user, as one user's connections say nothing about those of another; server: 0
  * @port: port of the server
  * @server: our side is the server
@@ -25,6 +25,16 @@ struct smc_autosmc_key {
 	u32 uid;
 	u16 port;
 	u16 server;
+};
+
+/**
+ * struct smc_autosmc_conn - one connection; part of its socket
+ * @key: what it is counted for; port 0: nothing
+ * @probe: it is the one that tries SMC again
+ */
+struct smc_autosmc_conn {
+	struct smc_autosmc_key key;
+	bool probe;
 };
 
 /**
@@ -42,11 +52,12 @@ struct smc_autosmc_use {
 int smc_autosmc_init(void);
 void smc_autosmc_exit(void);
 
-void smc_autosmc_set_key(struct smc_autosmc_key *key, const struct smc_rules_path *path,
-			 bool server, kuid_t uid);
 bool smc_autosmc_is_on(struct net *net);
-bool smc_autosmc_wants_tcp(struct net *net, const struct smc_autosmc_key *key);
-void smc_autosmc_note(struct net *net, const struct smc_autosmc_key *key,
+bool smc_autosmc_wants_tcp(struct net *net, struct smc_autosmc_conn *conn,
+			   const struct smc_rules_path *path, bool server, kuid_t uid);
+void smc_autosmc_begin(struct net *net, const struct smc_autosmc_conn *conn, bool smc);
+void smc_autosmc_note(struct net *net, const struct smc_autosmc_conn *conn,
 		      const struct smc_autosmc_use *use);
+void smc_autosmc_flush(struct net *net);
 
 #endif

@@ -14,6 +14,7 @@
 #include <net/inet_sock.h>
 #include <net/sock.h>
 #include <smc/conn/conn.h>
+#include <smc/handshake/autosmc.h>
 #include <smc/handshake/handshake.h>
 #include <smc/proto/upgrade.h>
 #include <smc/tcp/clcsock.h>
@@ -68,6 +69,8 @@ enum smc_sock_flag {
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
  * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
  * @began_at: jiffies when the connection became TCP or SMC
+ * @began_bytes: TCP mode: bytes that the clcsock had carried then, those of a handshake
+ * @autosmc: the connection as AUTOSMC knows it; set before its handshake
  * @listener: listening: accept queue; changes under the socket lock and @state_lock
  * @parent: child in its handshake: the listener, with a reference
  * @entry: in the pending or ready list of the listener
@@ -97,6 +100,8 @@ struct smc_sock {
 	u32 own_reason;
 	u32 peer_reason;
 	unsigned long began_at;
+	u64 began_bytes;
+	struct smc_autosmc_conn autosmc;
 	struct smc_listener *listener;
 	struct smc_listener *parent;
 	struct list_head entry;

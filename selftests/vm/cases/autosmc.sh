@@ -5,7 +5,7 @@
 # time, makes them SMC again; on a client, and on a server, which declines. Host 2 connects, host 1
 # serves.
 
-CASES="off:60 client:60 port:60 heavy:60 probe:300 old:300 server:60 flushed:60 unload:60"
+CASES="off:60 client:60 port:60 heavy:60 probe:300 old:300 server:60 resets:60 declined:60 both:120 refused:120 flushed:60 unload:60"
 export CASES
 
 table=/proc/net/smc_autosmc
@@ -166,6 +166,76 @@ case_server()
 	serve_end
 	expect "entries of the client, which is off" "$(known client)" -eq 0
 	expect "entries of the server" "$(known server)" -eq $((2 - HOST))
+}
+
+# A client that resets its connections counts, too: four of them, and four that ask for the results.
+case_resets()
+{
+	sync_barrier begin || exit 1
+	echo 0 > $table
+	serve
+	connects smc 1 reset:8
+	connects tcp 1
+	because 05000000/03008002
+	serve_end
+}
+
+# What the server declines is not long because of the messages of the handshake.
+case_declined()
+{
+	sync_barrier begin || exit 1
+	echo 0 > $table
+	short_below 1 2000
+	serve
+	connects smc 8
+	connects tcp 20
+	because 05000000/03008002
+	serve_end
+}
+
+# Both hosts learn from the same connections, and both try again after the same time.
+case_both()
+{
+	sync_barrier begin || exit 1
+	echo 0 > $table
+	short_below 1 $BYTES
+	short_below 2 $BYTES
+	serve
+	connects smc 8
+	connects tcp 1
+	because 03008002/00000000
+	[ "$HOST" = 1 ] || sleep 31
+	connects smc 1
+	connects tcp 1
+	because 03008002/00000000
+	serve_end
+	short_below 1 0
+	short_below 2 0
+}
+
+# A probe that finds no server says nothing: another one may try after autosmc_time.
+case_refused()
+{
+	sync_barrier begin || exit 1
+	echo 0 > $table
+	short_below 2 $BYTES
+	serve
+	connects smc 8
+	connects tcp 1
+	serve_end
+	if [ "$HOST" = 2 ]; then
+		sleep 31
+		! /t/smc_traffic client --connect "$(peer_addr)" --port 4430 --family smc connects:1 \
+			> /run/client 2>&1 || fail "there is no server"
+		expect "entries" "$(known client)" -eq 1
+	fi
+	sync_barrier refused || exit 1
+	serve
+	connects tcp 1
+	[ "$HOST" = 1 ] || sleep 11
+	connects smc 1
+	connects tcp 1
+	serve_end
 }
 
 case_flushed()
