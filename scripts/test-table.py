@@ -31,6 +31,9 @@ ENTRIES = {"smc": "AF_SMC", "ipproto": "IPPROTO_SMC",
            "ipproto_to_inet": "IPPROTO_SMC, peer without the option",
            "smc_declined": "AF_SMC, after a Decline",
            "ipproto_declined": "IPPROTO_SMC, after a Decline"}
+# scripts that no run of those two has: benchmarks, the test bed itself (planted faults among it),
+# packages (check-packages.sh), the third host of "routed"
+OTHERS = {"bench", "insn", "harness", "planted", "packages", "router"}
 HEAD = """.. SPDX-License-Identifier: GPL-2.0-only
 
 What runs where
@@ -160,6 +163,8 @@ def main():
                 row.append(level or str(numbers.setdefault(never(case, entry, c), len(numbers) + 1)))
             rows.append(row)
     bad = [f"no reason for {cell}" for cell in missing]
+    scripts = {path.stem for path in (TOP / "selftests/vm/cases").glob("*.sh")}
+    bad += [f"no run has {case}.sh" for case in sorted(scripts - OTHERS - {r[0] for r in runs})]
     bad += [f"never needed: {r.text}" for r in reasons if not r.used]
     if bad:
         sys.exit("\n".join(f"{REASONS}: {b}" for b in bad))

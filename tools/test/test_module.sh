@@ -138,13 +138,13 @@ for program in ip rdma dmesg; do
 	printf '#!/bin/sh\necho "%s $*"\n' "$program" >"$tmp/bin/$program"
 	chmod +x "$tmp/bin/$program"
 done
-expect_match 'report' "$archive: 19 files. *" ctl normal report "$archive"
+expect_match 'report' "$archive: 20 files. *" ctl normal report "$archive"
 # content FILE: a file of the archive
 content()
 {
 	tar -xOf "$archive" "smc-report/$1"
 }
-expect 'report: its files' 19 sh -c "tar -tf '$archive' | grep -c '^smc-report/[a-z]*[.][a-z]*\$'"
+expect 'report: its files' 20 sh -c "tar -tf '$archive' | grep -c '^smc-report/[a-z]*[.][a-z]*\$'"
 for object in info setting device linkgroup link stats ueid pnet policy holders; do
 	expect "report: $object" "$(ctl normal -j "$object")" content "$object.json"
 done
@@ -157,7 +157,7 @@ expect 'report: replaces no file' "smcctl: $archive: File exists" ctl normal rep
 expect_rc 'report: replaces no file: status 1' 1 ctl normal report "$archive"
 expect_usage 'report without file' 'smcctl: report is followed by*' ctl normal report
 rm "$archive"
-expect_match 'report without module' "$archive: 19 files. *" ctl nofamily report "$archive"
+expect_match 'report without module' "$archive: 20 files. *" ctl nofamily report "$archive"
 expect_match 'report without module: info' 'smcctl: No SMC module is loaded*' content info.json
 
 ktap_done
