@@ -182,12 +182,14 @@ expect 'smc_run -j disable: the state afterwards' '{
 }' unit disable plain
 mkdir "$units/odd.service.d"
 touch "$units/odd.service"
-printf '%s\n' 'Environment="SMC_RUN_FILTER=a\"=é"' >"$units/odd.service.d/zz-smc_run.conf"
+printf 'Environment="%s"\n' 'SMC_RUN_FILTER=a\"=é' 'SMC_"=a=' >"$units/odd.service.d/zz-smc_run.conf"
 odd()
 {
 	unit status odd | grep SMC_
 }
-expect 'smc_run -j status: a quote, a backslash, what is not ASCII' '    "SMC_RUN_FILTER":"a\\\"=??"' odd
+expect 'smc_run -j status: quotes, a backslash, what is not ASCII, = at the end' \
+	'    "SMC_RUN_FILTER":"a\\\"=??",
+    "SMC_\"":"a="' odd
 # A running service: one of this machine, whose process is that of this test as the systemctl here says
 some=$(find /lib/systemd/system -name '*.service' ! -name '*@.service' 2>/dev/null | sort | head -n 1)
 process()
