@@ -43,6 +43,8 @@
 #define NETNS_PIN "netns-%llu-%lu"	/* cookie, inode number */
 #define PROCESS_PIN "process-%d-%llu"	/* number, start */
 #define NETNS_DIR "/run/netns"
+#define FIRST_PID_NS 0xeffffffcU	/* inode numbers, the same in all kernels */
+#define FIRST_TIME_NS 0xeffffffaU
 #define STATE "state"
 #define SWITCH "switch_protocol"
 #define LOCK_TRIES 100
@@ -203,63 +205,187 @@ static bool cgroup_find_name(const char *text, char *name, size_t size)
 }
 
 /*
- * Set @title to the name of a network namespace. Return false with errno ESTALE if it has neither a
- * name below NETNS_DIR nor a process.
+ * Check whether this process is in the first namespace of a type. Return 0 or an errno: EXDEV if it
+ * is in another one.
  */
-static bool netns_find_name(unsigned long inode, char *title, size_t size)
+static int namespace_check(const char *type, ino_t first)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", type);
+	if (!stat(path, &st))
+		return st.st_ino == first ? 0 : EXDEV;
+	/* a kernel without namespaces of this type has no such file */
+	return errno == ENOENT && !access("/proc/self/ns", F_OK) ? 0 : errno;
+}
+
+/* Enter a network namespace, read its cookie, and return to the own one. Return 0 or an errno. */
+static int netns_read_cookie(int fd, unsigned long long *cookie)
+{
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), sock = -1, err = 0;
+	socklen_t len = sizeof(*cookie);
+
+	if (own < 0 || setns(fd, CLONE_NEWNET))
+		err = errno;
+	if (!err)
+		sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (!err && (sock < 0 || getsockopt(sock, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &len)))
+		err = errno;
+	if (sock >= 0)
+		close(sock);
+	if (own >= 0 && setns(own, CLONE_NEWNET) && !err)
+		err = errno;
+	if (own >= 0)
+		close(own);
+	return err;
+}
+
+/*
+ * Check whether @path is the network namespace with @cookie, whose inode number is that of @pinned.
+ * Return 0 or an errno: ENOENT if not.
+ */
+static int netns_check(const char *path, const struct stat *pinned, unsigned long long cookie)
+{
+	unsigned long long found = 0;
+	int fd, err = ENOENT;
+	struct stat st;
+
+	if (stat(path, &st))
+		return errno;
+	if (st.st_dev != pinned->st_dev || st.st_ino != pinned->st_ino)
+		return err;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	err = netns_read_cookie(fd, &found);
+	close(fd);
+	/* a later namespace can get the same inode number, but not the same cookie */
+	return !err && found != cookie ? ENOENT : err;
+}
+
+/*
+ * Set @title to the name of a network namespace. Return false with errno set if it was not found:
+ * ESTALE if it has neither a name below NETNS_DIR nor a process, another errno if not all of them
+ * could be checked.
+ */
+static bool netns_find_name(unsigned long inode, unsigned long long cookie, char *title,
+			    size_t size)
 {
 	static const struct {
 		const char *dir, *file;
 	} places[] = {
 		{ NETNS_DIR, "" }, { "/proc", "/ns/net" },
 	};
+	/* in another PID namespace /proc lacks processes */
+	int err, unknown = namespace_check("pid", FIRST_PID_NS);
 	struct dirent *entry;
 	char path[PATH_MAX];
 	bool found = false;
-	struct stat st;
+	struct stat pinned;
 	size_t i;
 	DIR *dir;
 
 	snprintf(title, size, "netns net:[%lu]", inode);
+	/* all namespaces are on one device */
+	if (stat("/proc/self/ns/net", &pinned))
+		return false;
+	pinned.st_ino = inode;
 	for (i = 0; i < ARRAY_SIZE(places) && !found; i++) {
 		dir = opendir(places[i].dir);
+		if (!dir && !unknown && errno != ENOENT)
+			unknown = errno;
 		while (dir && !found && (entry = readdir(dir))) {
+			/* not all entries of /proc are processes */
+			if (*places[i].file && !isdigit((unsigned char)*entry->d_name))
+				continue;
 			snprintf(path, sizeof(path), "%s/%s%s", places[i].dir, entry->d_name,
 				 places[i].file);
-			found = !stat(path, &st) && st.st_ino == inode;
+			err = netns_check(path, &pinned, cookie);
+			found = !err;
+			if (!unknown && err != ENOENT && err != ESRCH)
+				unknown = err;
 			if (found && !*places[i].file)
 				snprintf(title, size, "netns %s", entry->d_name);
 		}
 		if (dir)
 			closedir(dir);
 	}
-	errno = ESTALE;
+	errno = unknown ? unknown : ESTALE;
 	return found;
 }
 
-/* Read when a process began, in SMC_CGROUP_TICK_NS. Return false if it has ended. */
-static bool process_read_start(int pid, unsigned long long *start)
+/*
+ * Read the beginning of a file in the folder of a process. Return 0 or an errno: ESRCH if the
+ * process has ended.
+ */
+static int process_read_file(int pid, const char *file, char *text, size_t size)
 {
-	char path[32], text[1024] = "";
-	const char *rest;
+	char path[32];
 	size_t len;
-	int field;
+	int err;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	f = fopen(path, "r");
 	if (!f)
-		return false;
-	len = fread(text, 1, sizeof(text) - 1, f);
+		return errno == ENOENT ? ESRCH : errno;
+	len = fread(text, 1, size - 1, f);
+	err = ferror(f) ? errno : 0;
 	fclose(f);
 	text[len] = '\0';
+	return err;
+}
+
+/* Read when a process began, in SMC_CGROUP_TICK_NS. Return 0 or an errno: ESRCH if it has ended. */
+static int process_read_start(int pid, unsigned long long *start)
+{
+	char text[1024];
+	const char *rest;
+	int field, err;
+
+	err = process_read_file(pid, "stat", text, sizeof(text));
+	if (err)
+		return err;
 	/* a name in parentheses may contain anything; the start is the 20th field behind it */
 	rest = strrchr(text, ')');
 	for (field = 0; rest && field < 20; field++)
 		rest = strchr(rest + 1, ' ');
 	if (rest)
 		*start = strtoull(rest, NULL, 10);
-	return rest;
+	return rest ? 0 : EPROTO;
+}
+
+/* Read to which process a thread belongs. Return 0 or an errno: ESRCH if the thread has ended. */
+static int thread_read_process(int tid, int *pid)
+{
+	char text[1024];
+	const char *line;
+	int err;
+
+	err = process_read_file(tid, "status", text, sizeof(text));
+	if (err)
+		return err;
+	line = strstr(text, "\nTgid:");
+	return line && sscanf(line, " Tgid: %d", pid) == 1 ? 0 : EPROTO;
+}
+
+/*
+ * Check whether the process with this number, which began at @start, exists. Return 0 or an errno:
+ * ESTALE if not, EXDEV if /proc has other numbers or times than those of the pin.
+ */
+static int process_check(int pid, unsigned long long start)
+{
+	unsigned long long found;
+	int err;
+
+	err = namespace_check("pid", FIRST_PID_NS);
+	if (!err)
+		err = namespace_check("time", FIRST_TIME_NS);
+	if (err)
+		return err;
+	err = process_read_start(pid, &found);
+	return err == ESRCH || (!err && found != start) ? ESTALE : err;
 }
 
 /*
@@ -268,7 +394,7 @@ static bool process_read_start(int pid, unsigned long long *start)
  */
 static bool pin_find_title(const char *pin, char *title, size_t size)
 {
-	unsigned long long number, start;
+	unsigned long long number;
 	unsigned long inode;
 	int pid;
 
@@ -277,13 +403,11 @@ static bool pin_find_title(const char *pin, char *title, size_t size)
 		return true;
 	}
 	if (sscanf(pin, NETNS_PIN, &number, &inode) == 2)
-		return netns_find_name(inode, title, size);
+		return netns_find_name(inode, number, title, size);
 	if (sscanf(pin, PROCESS_PIN, &pid, &number) == 2) {
 		snprintf(title, size, "process %d", pid);
-		if (process_read_start(pid, &start) && start == number)
-			return true;
-		errno = ESTALE;
-		return false;
+		errno = process_check(pid, number);
+		return !errno;
 	}
 	snprintf(title, size, "cgroup %s", pin);
 	return cgroup_find_name(pin, title, size);
@@ -312,27 +436,6 @@ static int cgroup_find(const char *cgroup, struct target *target)
 	return 0;
 }
 
-/* Enter a network namespace, read its cookie, and return to the own one. Return 0 or an errno. */
-static int netns_read_cookie(int fd, unsigned long long *cookie)
-{
-	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), sock = -1, err = 0;
-	socklen_t len = sizeof(*cookie);
-
-	if (own < 0 || setns(fd, CLONE_NEWNET))
-		err = errno;
-	if (!err)
-		sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (!err && (sock < 0 || getsockopt(sock, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &len)))
-		err = errno;
-	if (sock >= 0)
-		close(sock);
-	if (own >= 0 && setns(own, CLONE_NEWNET) && !err)
-		err = errno;
-	if (own >= 0)
-		close(own);
-	return err;
-}
-
 /* @word: a name below NETNS_DIR, the number of a process in it, or a path */
 static int netns_find(const char *word, struct target *target)
 {
@@ -357,17 +460,29 @@ static int netns_find(const char *word, struct target *target)
 	target->state.id = cookie;
 	snprintf(target->pin, sizeof(target->pin), PIN_DIR "/" NETNS_PIN, cookie,
 		 (unsigned long)st.st_ino);
-	netns_find_name(st.st_ino, target->title, sizeof(target->title));
+	netns_find_name(st.st_ino, cookie, target->title, sizeof(target->title));
 	return 0;
 }
 
 static int process_find(const char *word, struct target *target)
 {
+	unsigned long number = strtoul(word, NULL, 10);
+	int pid = number > INT_MAX ? 0 : number, process, err;
 	unsigned long long start;
-	int pid = atoi(word);
 
-	if (!process_read_start(pid, &start))
-		return err_msg("there is no process %d", pid);
+	if (namespace_check("pid", FIRST_PID_NS))
+		return err_msg("--pid works in the first PID namespace only");
+	if (namespace_check("time", FIRST_TIME_NS))
+		return err_msg("--pid works in the first time namespace only");
+	err = process_read_start(pid, &start);
+	if (!err)
+		err = thread_read_process(pid, &process);
+	if (err == ESRCH)
+		return err_msg("there is no process %s", word);
+	if (err)
+		return err_msg("process %d: %s", pid, strerror(err));
+	if (process != pid)
+		return err_msg("%d is a thread of process %d", pid, process);
 	target->state.kind = SMC_CGROUP_PROCESS;
 	target->state.id = pid;
 	target->state.start = start;
@@ -689,7 +804,9 @@ static void status_print(const struct status *s)
 {
 	printf("%s", s->title);
 	if (s->fault)
-		printf(", %s", s->fault == ESTALE ? "removed" : strerror(s->fault));
+		printf(", %s", s->fault == ESTALE ? "removed" :
+		       s->fault == EXDEV ? "not visible in this namespace" :
+		       strerror(s->fault));
 	if (!s->started)
 		puts(": a start was broken off, new TCP sockets stay TCP");
 	else if (s->state_fault)

@@ -7,6 +7,11 @@
  *   FAKE_PINS    folder that stands for /sys/fs/bpf/smc_cgroup
  *   FAKE_HANDLE  errno of opening the cgroups named in FAKE_PINS
  *   FAKE_OWNER   user identifier of the owner of all files
+ *   FAKE_NETNS   folder that stands for /run/netns
+ *   FAKE_PROC    folder that stands for /proc where namespaces are searched, without /proc/self
+ *   FAKE_COOKIE  cookie of all network namespaces
+ *   FAKE_SETNS   errno of entering a network namespace
+ *   FAKE_OTHER   type of the namespace in which the host is, but not in the first one: pid, time
  */
 #define _GNU_SOURCE
 #include "smc_tools.h"
@@ -20,6 +25,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +49,10 @@ int fake_mkdir(const char *path, mode_t mode) __asm__("mkdir") SMC_EXPORTED;
 int fake_access(const char *path, int mode) __asm__("access") SMC_EXPORTED;
 int fake_open(const char *path, int flags, ...) __asm__("open") SMC_EXPORTED;
 int fake_fstat(int fd, struct stat *st) __asm__("fstat") SMC_EXPORTED;
+int fake_stat(const char *path, struct stat *st) __asm__("stat") SMC_EXPORTED;
+int fake_setns(int fd, int type) __asm__("setns") SMC_EXPORTED;
+int fake_getsockopt(int fd, int level, int option, void *val, socklen_t *len)
+	__asm__("getsockopt") SMC_EXPORTED;
 int fake_open_handle(int mount, struct file_handle *handle, int flags)
 	__asm__("open_by_handle_at") SMC_EXPORTED;
 
@@ -72,13 +82,14 @@ int fake_statfs(const char *path, struct statfs *fs)
 	return 0;
 }
 
-/* The caller only closes the socket, so any socket will do. */
+/* The caller only closes the socket, or reads a fake option of it, so any socket will do. */
 int fake_socket(int domain, int type, int protocol)
 {
+	bool smc = protocol == 256 && (domain == AF_INET || domain == AF_INET6);
 	int fds[2];
 
-	errno = env_get_number("FAKE_SOCKET");
-	if (errno || protocol != 256 || (domain != AF_INET && domain != AF_INET6))
+	errno = smc ? env_get_number("FAKE_SOCKET") : 0;
+	if (errno || (!smc && domain != AF_UNIX))
 		return -1;
 	if (socketpair(AF_UNIX, type, 0, fds))
 		return -1;
@@ -109,15 +120,28 @@ int fake_skeleton_load(struct bpf_object_skeleton *skel)
 	return -env_get_number("FAKE_LOAD");
 }
 
-/* Translate a path below PINS to FAKE_PINS. Return a missing path for all others. */
-static const char *pins_get_path(const char *path, char *buf, size_t size)
+/* Return the path that stands for a path of the host, @other if none does. */
+static const char *path_translate(const char *path, char *buf, size_t size, const char *other)
 {
-	const char *pins = getenv("FAKE_PINS");
+	static const struct {
+		const char *path, *env;
+	} folders[] = {
+		{ PINS, "FAKE_PINS" }, { "/run/netns", "FAKE_NETNS" }, { "/proc", "FAKE_PROC" },
+	};
+	const char *env;
+	size_t i, len;
 
-	if (!pins || strncmp(path, PINS, sizeof(PINS) - 1))
-		return "/nonexistent";
-	snprintf(buf, size, "%s%s", pins, path + sizeof(PINS) - 1);
-	return buf;
+	for (i = 0; i < ARRAY_SIZE(folders) && strncmp(path, "/proc/self/", 11); i++) {
+		len = strlen(folders[i].path);
+		if (strncmp(path, folders[i].path, len) || (path[len] && path[len] != '/'))
+			continue;
+		env = getenv(folders[i].env);
+		if (!env)
+			return "/nonexistent";
+		snprintf(buf, size, "%s%s", env, path + len);
+		return buf;
+	}
+	return other;
 }
 
 DIR *fake_opendir(const char *path)
@@ -125,7 +149,7 @@ DIR *fake_opendir(const char *path)
 	DIR *(*next)(const char *path) = (DIR *(*)(const char *))dlsym(RTLD_NEXT, "opendir");
 	char buf[PATH_MAX];
 
-	return next(pins_get_path(path, buf, sizeof(buf)));
+	return next(path_translate(path, buf, sizeof(buf), "/nonexistent"));
 }
 
 int fake_rmdir(const char *path)
@@ -133,7 +157,7 @@ int fake_rmdir(const char *path)
 	int (*next)(const char *path) = (int (*)(const char *))dlsym(RTLD_NEXT, "rmdir");
 	char buf[PATH_MAX];
 
-	return next(pins_get_path(path, buf, sizeof(buf)));
+	return next(path_translate(path, buf, sizeof(buf), "/nonexistent"));
 }
 
 int fake_unlink(const char *path)
@@ -141,7 +165,7 @@ int fake_unlink(const char *path)
 	int (*next)(const char *path) = (int (*)(const char *))dlsym(RTLD_NEXT, "unlink");
 	char buf[PATH_MAX];
 
-	return next(pins_get_path(path, buf, sizeof(buf)));
+	return next(path_translate(path, buf, sizeof(buf), "/nonexistent"));
 }
 
 int fake_access(const char *path, int mode)
@@ -150,8 +174,53 @@ int fake_access(const char *path, int mode)
 		(int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
 	char buf[PATH_MAX];
 
-	return next(strncmp(path, PINS, sizeof(PINS) - 1) ? path :
-		    pins_get_path(path, buf, sizeof(buf)), mode);
+	return next(path_translate(path, buf, sizeof(buf), path), mode);
+}
+
+/* The first namespaces have the same inode numbers in all kernels. */
+int fake_stat(const char *path, struct stat *st)
+{
+	static const struct {
+		const char *path, *type;
+		ino_t first;
+	} namespaces[] = {
+		{ "/proc/self/ns/pid", "pid", 0xeffffffc },
+		{ "/proc/self/ns/time", "time", 0xeffffffa },
+	};
+	int (*next)(const char *path, struct stat *st) =
+		(int (*)(const char *, struct stat *))dlsym(RTLD_NEXT, "stat");
+	const char *other = getenv("FAKE_OTHER");
+	char buf[PATH_MAX];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(namespaces); i++) {
+		if (strcmp(path, namespaces[i].path))
+			continue;
+		memset(st, 0, sizeof(*st));
+		if (!other || strcmp(other, namespaces[i].type))
+			st->st_ino = namespaces[i].first;
+		return 0;
+	}
+	return next(path_translate(path, buf, sizeof(buf), path), st);
+}
+
+int fake_setns(int fd, int type)
+{
+	(void)fd;
+	errno = type == CLONE_NEWNET ? env_get_number("FAKE_SETNS") : EINVAL;
+	return errno ? -1 : 0;
+}
+
+int fake_getsockopt(int fd, int level, int option, void *val, socklen_t *len)
+{
+	unsigned long long cookie = env_get_number("FAKE_COOKIE");
+
+	(void)fd;
+	errno = ENOPROTOOPT;
+	if (level != SOL_SOCKET || option != SO_NETNS_COOKIE || *len != sizeof(cookie))
+		return -1;
+	memcpy(val, &cookie, sizeof(cookie));
+	return 0;
 }
 
 /* PINS exists if FAKE_PINS is set; nothing can be created in it. */
@@ -173,8 +242,7 @@ int fake_open(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
 	va_end(args);
-	return next(strncmp(path, PINS, sizeof(PINS) - 1) ? path :
-		    pins_get_path(path, buf, sizeof(buf)), flags, mode);
+	return next(path_translate(path, buf, sizeof(buf), path), flags, mode);
 }
 
 int fake_fstat(int fd, struct stat *st)

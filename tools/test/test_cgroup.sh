@@ -88,6 +88,23 @@ expect 'no process of that namespace' \
 	'smc_cgroup: network namespace /proc/0/ns/net: No such file or directory' \
 	on '' 0 $EINVAL --netns 0 start
 expect 'no such process' 'smc_cgroup: there is no process 0' on '' 0 $EINVAL --pid 0 start
+# 1 + 2^32
+expect 'a number that no process can have' 'smc_cgroup: there is no process 4294967297' \
+	on '' 0 $EINVAL --pid 4294967297 start
+python3 -c 'import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()' &
+process=$!
+until thread=$(find "/proc/$process/task" -mindepth 1 -maxdepth 1 ! -name "$process" -printf "%f\n")
+	[ -n "$thread" ] || ! kill -0 "$process"; do
+	sleep 0.05
+done
+expect 'a thread' "smc_cgroup: $thread is a thread of process $process" \
+	on '' 0 $EINVAL --pid "$thread" start
+kill "$process"
+for type in pid time; do
+	FAKE_OTHER=$type expect "a process, in another $type namespace" \
+		"smc_cgroup: --pid works in the first $(echo $type | sed 's/pid/PID/') namespace only" \
+		on '' 0 $EINVAL --pid $$ start
+done
 for lacking in btf hook bpffs; do
 	expect_rc "exit status without $lacking" 1 on $lacking 0 $EINVAL start
 done
@@ -96,8 +113,8 @@ expect_rc 'exit status without privileges' 1 on '' 0 $EPERM start
 
 # --- pins of other cgroups are removed only if the cgroup was removed ---
 ESTALE=116
-pins=$(mktemp -d) || exit 1
-trap 'rm -rf "$pins"' EXIT
+pins=$(mktemp -d) && places=$(mktemp -d) || exit 1
+trap 'rm -rf "$pins" "$places"' EXIT
 # swept ERRNO: start one target; print which pins of two cgroups remain if opening these fails
 swept()
 {
@@ -143,6 +160,24 @@ others_swept()
 	ls "$pins"
 }
 expect 'those that are gone' "$here" others_swept
+others_elsewhere()
+{
+	others_made
+	FAKE_PINS=$pins FAKE_OTHER=$1 on '' 0 0 status | sed "s/: unknown.*//; s/$$/N/" | sort
+	FAKE_PINS=$pins FAKE_OTHER=$1 on '' 0 0 start 2>/dev/null
+	find "$pins" -mindepth 1 -maxdepth 1 | wc -l
+}
+expect 'in another PID namespace' 'netns net:[1], not visible in this namespace
+process 0, not visible in this namespace
+process N, not visible in this namespace
+process N, not visible in this namespace
+4' others_elsewhere pid
+expect 'in another time namespace' 'netns net:[1], removed
+process 0, not visible in this namespace
+process N, not visible in this namespace
+process N, not visible in this namespace
+3' others_elsewhere time
+rm -r "$pins"
 this_shell()
 {
 	others_made
@@ -152,6 +187,38 @@ this_shell()
 expect 'a process that is started already' "process $$: already started
 $here" this_shell start
 expect 'stop for a process' '' this_shell stop
+# A namespace that has a name; its number is that of the namespace of this test
+mkdir -p "$pins" "$places/netns" "$places/proc/4711/ns"
+ln -s /proc/self/ns/net "$places/netns/blue"
+blue=$(stat -L -c %i /proc/self/ns/net)
+export FAKE_NETNS="$places/netns" FAKE_PROC="$places/proc" FAKE_COOKIE=7
+# netns INODE: print what status says of one with cookie 7, and whether the next start keeps it
+netns()
+{
+	pin=netns-7-$1
+	mkdir -p "$pins/$pin"
+	: >"$pins/$pin/switch_protocol"
+	FAKE_PINS=$pins on '' 0 0 status | sed "s/: unknown.*//; s/net:.[0-9]*./N/"
+	FAKE_PINS=$pins on '' 0 0 start 2>/dev/null
+	[ -e "$pins/$pin" ] && echo kept
+	rm -rf "${pins:?}"/*
+}
+expect 'a namespace with a name' 'netns blue
+kept' netns "$blue"
+FAKE_COOKIE=8 expect 'its number is used again' 'netns N, removed' netns "$blue"
+FAKE_SETNS=$EPERM expect 'it cannot be entered' 'netns N, Operation not permitted
+kept' netns "$blue"
+: >"$places/netns/file"
+expect 'a file with its number' 'netns N, removed' netns "$(stat -c %i "$places/netns/file")"
+FAKE_NETNS=$places/netns/file expect 'the names cannot be read' 'netns N, Not a directory
+kept' netns 1
+FAKE_PROC=$places/netns/file expect 'the processes cannot be read' 'netns N, Not a directory
+kept' netns 1
+: >"$places/proc/modules"
+expect '/proc has more than processes' 'netns N, removed' netns 1
+ln -s net "$places/proc/4711/ns/net"
+expect 'a process whose namespace cannot be read' 'netns N, Too many levels of symbolic links
+kept' netns 1
 # named ERRNO: print the name in the output of status, if opening the cgroup fails
 named()
 {

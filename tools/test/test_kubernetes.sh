@@ -25,15 +25,17 @@ contained()
 # the programs of the image: smcctl on the fake host, and what smc_cgroup is called with
 printf '#!/bin/sh\nFAKE_NL=normal LD_PRELOAD="%s" exec %s/smcctl "$@"\n' "$fake" "$(pwd)" >"$tmp/bin/smcctl"
 # shellcheck disable=SC2016 # for the program
-printf '#!/bin/sh\necho "$*"\nexit $REFUSES\n' >"$tmp/bin/smc_cgroup"
+printf '#!/bin/sh\ntrap "" TERM\necho "$*"\n[ "$1" = stop ] || sleep $TAKES\nexit $REFUSES\n' >"$tmp/bin/smc_cgroup"
 chmod +x "$tmp/bin/smcctl" "$tmp/bin/smc_cgroup"
-export FAKE_NETNS="$tmp/netns" METRICS="$tmp/smc.prom" CGROUP=kubepods.slice REFUSES=0
+export FAKE_NETNS="$tmp/netns" METRICS="$tmp/smc.prom" CGROUP=kubepods.slice REFUSES=0 TAKES=0
 mkdir -p "$FAKE_NETNS"
 echo normal >"$FAKE_NETNS/self"
 cp "$FAKE_NETNS/self" "$FAKE_NETNS/1"
 
 expect 'the parts fit' '' python3 test/kubernetes.py faults
 expect 'convert: from the start of its pod to the end' 'start kubepods.slice
+stop kubepods.slice' contained convert
+TAKES=2 expect 'convert: the pod ends during the start' 'start kubepods.slice
 stop kubepods.slice' contained convert
 REFUSES=1 expect 'convert: without a module it ends' 'start kubepods.slice' contained convert
 REFUSES=1 expect_rc 'convert: and fails' 1 contained convert

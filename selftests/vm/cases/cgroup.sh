@@ -217,10 +217,13 @@ case_netns()
 	expect_server smc $pod
 	expect_server tcp env
 	ip netns del pod
+	# may get the inode number of pod, but is another namespace
+	ip netns add again || fail "no namespace"
 	smc_cgroup status
 	grep -q '^netns net:.*, removed: ' /run/said || fail "status: $(cat /run/said)"
 	smc_cgroup stop
 	[ ! -e "$PINS" ] || fail "left behind: $(find "$PINS")"
+	ip netns del again
 }
 
 wait_go()
