@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 #include <linux/bpf_verifier.h>
 #include <linux/btf.h>
+#include <linux/capability.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/module.h>
@@ -70,6 +71,13 @@ static int hs_ctrl_init_member(const struct btf_type *t, const struct btf_member
 	}
 }
 
+/* The functions are called under RCU, and in softirq: none may sleep. */
+static int hs_ctrl_check_member(const struct btf_type *t, const struct btf_member *member,
+				const struct bpf_prog *prog)
+{
+	return prog->sleepable ? -EINVAL : 0;
+}
+
 static int hs_ctrl_register(void *kdata, struct bpf_link *link)
 {
 	struct smc_hs_ctrl *ctrl = kdata;
@@ -118,6 +126,7 @@ static const struct bpf_verifier_ops hs_ctrl_verifier_ops = {
 static struct bpf_struct_ops hs_ctrl_type = {
 	.verifier_ops = &hs_ctrl_verifier_ops,
 	.init = hs_ctrl_type_init,
+	.check_member = hs_ctrl_check_member,
 	.init_member = hs_ctrl_init_member,
 	.reg = hs_ctrl_register,
 	.unreg = hs_ctrl_unregister,
@@ -159,12 +168,22 @@ void smc_hs_ctrl_inherit(struct net *net)
 	mutex_unlock(&hs_ctrl_mutex);
 }
 
+/*
+ * A container's root selects and keeps only what is meant for new namespaces. The names of others
+ * are the host's: they look unknown.
+ */
+static bool hs_ctrl_may_select(const struct net *net, const struct smc_hs_ctrl *ctrl)
+{
+	return net_eq(net, &init_net) || ctrl->flags & SMC_HS_CTRL_FLAG_INHERITABLE ||
+	       capable(CAP_NET_ADMIN);
+}
+
 /**
  * smc_hs_ctrl_select() - Select the object that decides in a namespace
  * @net: namespace
  * @name: of the object; "" for none
  *
- * Return: 0; -EINVAL if there is no such object; -EOPNOTSUPP if this build has none.
+ * Return: 0; -EINVAL if there is no such object for the caller; -EOPNOTSUPP if this build has none.
  */
 int smc_hs_ctrl_select(struct net *net, const char *name)
 {
@@ -175,7 +194,7 @@ int smc_hs_ctrl_select(struct net *net, const char *name)
 	mutex_lock(&hs_ctrl_mutex);
 	if (*name) {
 		ctrl = hs_ctrl_find(name);
-		if (!ctrl || !bpf_struct_ops_get(ctrl))
+		if (!ctrl || !hs_ctrl_may_select(net, ctrl) || !bpf_struct_ops_get(ctrl))
 			rc = -EINVAL;
 	}
 	if (!rc)

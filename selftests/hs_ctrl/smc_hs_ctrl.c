@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registers a BPF object of the module's type smc_hs_ctrl, for as long as this process runs. Its
- * programs refuse the SMC option for one port each.
+ * Registers a BPF object of the module's type smc_hs_ctrl, by a link for as long as this process
+ * runs, or until it is unregistered. Its programs refuse the SMC option for one port each.
  *
  * They are written as instructions, and the types are read from the kernel, so that the test hosts
  * need no compiler and no libbpf. Needs privileges.
@@ -21,6 +21,9 @@
 #define TYPE		"smc_hs_ctrl"
 #define VALUE_TYPE	"bpf_struct_ops_" TYPE
 #define NAME_SIZE	16
+#define USAGE \
+	"usage: smc_hs_ctrl NAME FLAGS SYN_PORT SYN_ACK_PORT [sleepable|unlinked]\n" \
+	"       smc_hs_ctrl unregister\n"
 
 /* Newer than the headers of the oldest system that builds this. */
 #define F_LINK			0x2000
@@ -195,7 +198,8 @@ static u32 types_member(const struct types *t, const struct btf_type *type, cons
 	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
 
 /* A function that returns 0 if the port at @off of its argument @arg is @port, else 1. */
-static int program_load(const struct types *t, u32 type, u32 member, int arg, int off, u16 port)
+static int program_load(const struct types *t, u32 type, u32 member, u32 flags, int arg, int off,
+			u16 port)
 {
 	static char log[16384];
 	const struct bpf_insn insns[] = {
@@ -208,6 +212,7 @@ static int program_load(const struct types *t, u32 type, u32 member, int arg, in
 	};
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_STRUCT_OPS,
+		.prog_flags = flags,
 		.expected_attach_type = member,
 		.attach_btf_id = type,
 		.attach_btf_obj_fd = t->fd,
@@ -256,7 +261,7 @@ static int some_types_load(void)
 	return fd;
 }
 
-static int map_create(const struct types *t, u32 type, u32 size)
+static int map_create(const struct types *t, u32 type, u32 size, u32 flags)
 {
 	/* the head of union bpf_attr, as of kernel 6.9 */
 	struct {
@@ -271,7 +276,8 @@ static int map_create(const struct types *t, u32 type, u32 size)
 		.key_size = sizeof(u32),
 		.value_size = size,
 		.max_entries = 1,
-		.map_flags = F_LINK | F_VTYPE_BTF_OBJ_FD,
+		.map_flags = flags | F_VTYPE_BTF_OBJ_FD,
+		.map_name = TYPE,
 		.btf_fd = some_types_load(),
 		.btf_vmlinux_value_type_id = type,
 		.value_type_btf_obj_fd = t->fd,
@@ -283,8 +289,8 @@ static int map_create(const struct types *t, u32 type, u32 size)
 	return fd;
 }
 
-/* The object is registered as long as its link is open. */
-static void object_register(int map, void *value)
+/* With a link, the object is registered as long as that is open. */
+static void object_register(int map, void *value, bool linked)
 {
 	u32 key = 0;
 	union bpf_attr update = {
@@ -296,22 +302,72 @@ static void object_register(int map, void *value)
 
 	if (sys_bpf(BPF_MAP_UPDATE_ELEM, &update, sizeof(update)))
 		die("object");
-	if (sys_bpf(BPF_LINK_CREATE, &link, sizeof(link)) < 0)
+	if (linked && sys_bpf(BPF_LINK_CREATE, &link, sizeof(link)) < 0)
 		die("link");
 }
 
-/* smc_hs_ctrl NAME FLAGS SYN_PORT SYN_ACK_PORT; port 0: the object lacks that function */
+static int map_open(u32 id)
+{
+	union bpf_attr attr = { .map_id = id };
+	int fd = sys_bpf(BPF_MAP_GET_FD_BY_ID, &attr, sizeof(attr));
+
+	if (fd < 0)
+		die("map");
+	return fd;
+}
+
+static bool map_is_ours(int map)
+{
+	struct bpf_map_info info = {};
+	union bpf_attr attr = {
+		.info = { .bpf_fd = map, .info_len = sizeof(info), .info = (uintptr_t)&info },
+	};
+
+	if (sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
+		die("info");
+	return !strcmp(info.name, TYPE);
+}
+
+/* End the object without a link, which may be another process's. The others refuse that. */
+static void object_unregister(void)
+{
+	union bpf_attr next = {};
+	u32 key = 0;
+
+	while (!sys_bpf(BPF_MAP_GET_NEXT_ID, &next, sizeof(next))) {
+		union bpf_attr delete = {
+			.map_fd = map_open(next.next_id), .key = (uintptr_t)&key,
+		};
+
+		if (map_is_ours(delete.map_fd) &&
+		    !sys_bpf(BPF_MAP_DELETE_ELEM, &delete, sizeof(delete)))
+			return;
+		close(delete.map_fd);
+		next.start_id = next.next_id;
+		next.next_id = 0;
+	}
+	die("no object without a link");
+}
+
+/* A port of 0: the object lacks that function. */
 int main(int argc, char **argv)
 {
 	const struct btf_type *type, *value_type;
 	struct types kernel, module;
-	u32 type_id, value_id, n, off;
+	u32 type_id, value_id, n, off, sleepable;
 	char *value, *object;
+	bool linked;
 
-	if (argc != 5) {
-		fputs("usage: smc_hs_ctrl NAME FLAGS SYN_PORT SYN_ACK_PORT\n", stderr);
+	if (argc == 2 && !strcmp(argv[1], "unregister")) {
+		object_unregister();
+		return 0;
+	}
+	if (argc != 5 && argc != 6) {
+		fputs(USAGE, stderr);
 		return 2;
 	}
+	linked = argc == 5 || strcmp(argv[5], "unlinked");
+	sleepable = argc == 6 && !strcmp(argv[5], "sleepable") ? BPF_F_SLEEPABLE : 0;
 	types_load(&kernel, "vmlinux", NULL);
 	types_load(&module, "smc", &kernel);
 	type = types_find(&module, TYPE, &type_id);
@@ -329,12 +385,14 @@ int main(int argc, char **argv)
 	off = types_member(&module, type, "syn_option", &n);
 	if (atoi(argv[3]))
 		*(unsigned long *)(object + off) =
-			program_load(&module, type_id, n, 0, PEER_PORT, htons(atoi(argv[3])));
+			program_load(&module, type_id, n, sleepable, 0, PEER_PORT,
+				     htons(atoi(argv[3])));
 	off = types_member(&module, type, "synack_option", &n);
 	if (atoi(argv[4]))
 		*(unsigned long *)(object + off) =
-			program_load(&module, type_id, n, 1, OWN_PORT, atoi(argv[4]));
-	object_register(map_create(&module, value_id, value_type->size), value);
+			program_load(&module, type_id, n, sleepable, 1, OWN_PORT, atoi(argv[4]));
+	object_register(map_create(&module, value_id, value_type->size, linked ? F_LINK : 0),
+			value, linked);
 	puts("registered");
 	fflush(stdout);
 	pause();

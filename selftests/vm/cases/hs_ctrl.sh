@@ -4,7 +4,7 @@
 # net.smc.hs_ctrl: BPF programs decide whether SYN and SYN-ACK carry the SMC option. One host, for
 # kernels and builds that can register them; sysctl.sh has the others.
 
-CASES="refused syn syn_ack both netns held unload:60"
+CASES="refused syn syn_ack both netns held unlinked unload:60"
 export CASES
 
 sys=/proc/sys/net/smc/hs_ctrl
@@ -17,7 +17,7 @@ setup()
 	setup_net && setup_rxe && load_smc && ip netns add other
 }
 
-# try_register NAME FLAGS SYN_PORT SYN_ACK_PORT: in the background
+# try_register NAME FLAGS SYN_PORT SYN_ACK_PORT [sleepable|unlinked]: in the background
 try_register()
 {
 	: > /run/object
@@ -78,6 +78,8 @@ case_refused()
 	expect_unregistered 'Invalid argument' sixteen__letters 0 0 0
 	expect_unregistered 'Invalid argument' '' 0 0 0
 	expect_unregistered 'Invalid argument' flags 2 0 0
+	expect_unregistered 'unsupported member syn_option' sleeps 0 $PORT 0 sleepable
+	expect_unregistered 'unsupported member synack_option' sleeps 0 0 $PORT sleepable
 }
 
 # one_function NAME SYN_PORT SYN_ACK_PORT: from when it is selected until it is not, for one port
@@ -118,7 +120,8 @@ in_netns()
 	ip netns exec "$1" cat $sys
 }
 
-# New namespaces begin with what the initial one has selected, if the object says so.
+# New namespaces begin with what the initial one has selected, if the object says so. These objects
+# alone exist for the root of a container.
 case_netns()
 {
 	register stays 0 $PORT 0
@@ -129,6 +132,10 @@ case_netns()
 	ip netns exec new sh -c "echo stays > $sys" || fail "refused in a namespace"
 	expect "hs_ctrl of that namespace" "$(in_netns new)" = stays
 	register inherited 1 $PORT 0
+	! unshare -Urn sh -c "echo stays > $sys" 2> /run/error || fail "a container has taken it"
+	grep -q 'Invalid argument' /run/error || fail "in a container: $(cat /run/error)"
+	expect "hs_ctrl of a container" \
+		"$(unshare -Urn sh -c "cat $sys; echo inherited > $sys; cat $sys" | tr '\n' ' ')" = " inherited "
 	select_ctrl inherited
 	ip netns add heir
 	expect "hs_ctrl of an heir" "$(in_netns heir)" = inherited
@@ -152,12 +159,31 @@ case_held()
 	expect "hs_ctrl" "$(cat $sys)" = held
 	conn tcp $PORT
 	expect_unknown held
-	! unload_smc || fail "the module was unloaded"
+	! rmmod smc 2> /dev/null || fail "the module was unloaded"
 	select_ctrl ""
 }
 
+# An object without a link stays registered without its program, and pins the module.
+case_unlinked()
+{
+	register unlinked 0 $PORT 0 unlinked
+	kill_all "$object"
+	! rmmod smc 2> /dev/null || fail "the module was unloaded"
+	select_ctrl unlinked
+	conn tcp $PORT
+	select_ctrl ""
+	/t/smc_hs_ctrl unregister || fail "the object cannot be unregistered"
+	expect_unknown unlinked
+}
+
+# The last reference goes with a namespace.
 case_unload()
 {
+	register last 0 $PORT 0
+	ip netns exec other sh -c "echo last > $sys" || fail "refused in a namespace"
+	kill_all "$object"
+	expect "hs_ctrl of that namespace" "$(in_netns other)" = last
+	! rmmod smc 2> /dev/null || fail "the module was unloaded"
 	ip netns del other
 	# BPF frees an object, and with it the reference of the module, in a work item
 	wait_for 20 unload_smc || fail "the module cannot be unloaded"
