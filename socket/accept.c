@@ -381,37 +381,32 @@ static void accept_child_done(struct smc_hs *hs, const struct smc_hs_result *res
 	sock_put(smc_sock_sk(child));
 }
 
-/* Return the reason why an option or a rule excludes SMC for this child, or 0. */
-static u32 accept_child_refused(const struct smc_listener *l, const struct smc_sock *child)
+/* Return the reason why an option or a rule excludes SMC for a child with this path, or 0. */
+static u32 accept_child_refused(const struct smc_listener *l, const struct smc_rules_path *path)
 {
-	struct smc_rules_path path;
-
 	if (READ_ONCE(l->excluded))
 		return SMC_CLC_DECL_SOCKOPT;
-	smc_rules_path(child->clcsock.sock->sk, &path);
-	return smc_rules_check_deny(l->net, &path, true) ? SMC_CLC_DECL_RULE : 0;
+	return smc_rules_check_deny(l->net, path, true) ? SMC_CLC_DECL_RULE : 0;
 }
 
 /* Return the reason why a child whose SYN had the SMC option uses TCP, or 0. */
-static u32 accept_child_declined(struct smc_sock *child)
+static u32 accept_child_declined(struct smc_sock *child, const struct smc_rules_path *path)
 {
 	struct net *net = sock_net(smc_sock_sk(child));
-	struct smc_rules_path path;
 
-	smc_rules_path(child->clcsock.sock->sk, &path);
-	if (smc_autosmc_wants_tcp(net, &child->autosmc, &path, true, GLOBAL_ROOT_UID))
+	if (smc_autosmc_wants_tcp(net, &child->autosmc, path, true, GLOBAL_ROOT_UID))
 		return SMC_CLC_DECL_SHORT;
 	return smc_hs_check_allowed(net, NULL, 0);
 }
 
-/* Start the handshake of a child whose SYN had the SMC option. */
-static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u32 refused)
+/* Start the handshake of a child whose SYN had the SMC option; @force_tcp: reason for TCP, or 0. */
+static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u32 force_tcp)
 {
 	struct smc_hs *hs = &child->hs;
 
 	hs->clcsock = &child->clcsock;
 	hs->net = sock_net(smc_sock_sk(child));
-	hs->force_tcp = refused ?: accept_child_declined(child);
+	hs->force_tcp = force_tcp;
 	hs->done = accept_child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
@@ -469,6 +464,7 @@ static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int ke
 /* Take one child from the clcsock. Return 0, -EAGAIN: there is none, or another error. */
 static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 {
+	struct smc_rules_path path;
 	struct smc_sock *child;
 	u32 refused;
 	int rc;
@@ -488,9 +484,10 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 	smc_sockopt_mirror(child);
 	smc_sock_table_add(child);
 	listener_evict(l);
-	refused = accept_child_refused(l, child);
+	smc_rules_path(child->clcsock.sock->sk, &path);
+	refused = accept_child_refused(l, &path);
 	if (smc_clcsock_option_agreed(&child->clcsock)) {
-		accept_child_start(l, child, refused);
+		accept_child_start(l, child, refused ?: accept_child_declined(child, &path));
 		return 0;
 	}
 	smc_fallback_start(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
