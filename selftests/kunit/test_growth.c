@@ -769,6 +769,15 @@ static void first_begin_short(struct kunit *test, struct growth_env *e, struct g
 	KUNIT_ASSERT_LT(test, taken->n, ARRAY_SIZE(taken->elem));
 }
 
+/* Fill the first ring while there is no memory, until the growth pauses. */
+static void first_fill_paused(struct kunit *test, struct growth_env *e, struct growth_waiter *w)
+{
+	/* the environment restores it */
+	smc_host_mem_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(e, SMC_GROWTH_PAUSED));
+}
+
 static void first_end_short(struct growth_env *e, struct growth_waiter *w,
 			    struct first_taken *taken)
 {
@@ -1130,9 +1139,7 @@ static void first_evicts(struct kunit *test)
 
 	first_begin_short(test, &e, &w, &taken);
 	growth_create_idle_group(test);
-	smc_host_mem_max = 1;
-	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
-	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	first_fill_paused(test, &e, &w);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED), evicted + 1);
 	first_end_short(&e, &w, &taken);
 }
@@ -1229,9 +1236,7 @@ static void first_becomes_free(struct kunit *test)
 	struct growth_env e;
 
 	first_begin_short(test, &e, &w, &taken);
-	smc_host_mem_max = 1;
-	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
-	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	first_fill_paused(test, &e, &w);
 	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
 	smc_elem_free(&e.lgr->pool, &taken.elem[--taken.n], false);
 	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), 16);
@@ -1247,9 +1252,7 @@ static void first_becomes_free_polled(struct kunit *test)
 	struct growth_env e;
 
 	first_begin_short(test, &e, &w, &taken);
-	smc_host_mem_max = 1;
-	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
-	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	first_fill_paused(test, &e, &w);
 	add_wait_queue(sk_sleep(w.sock->sk), &w.wait);
 	KUNIT_EXPECT_FALSE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
 	smc_elem_free(&e.lgr->pool, &taken.elem[--taken.n], false);
@@ -1329,9 +1332,7 @@ static void first_shut(struct kunit *test)
 	first_begin_short(test, &e, &w, &taken);
 	growth_set_pos(&e, SIZE);
 	e.conn->tx.ring.peer_consumed = 0;
-	smc_host_mem_max = 1;
-	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
-	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	first_fill_paused(test, &e, &w);
 	KUNIT_EXPECT_EQ(test, smc_stream_shutdown(smc_sk(w.sock->sk), SHUT_WR), 0);
 	KUNIT_EXPECT_TRUE(test, e.conn->shut_pending);
 	smc_host_mem_max = 0;
