@@ -234,9 +234,7 @@ static void autosmc_alloc(struct autosmc *a)
 
 static void autosmc_count_short(struct autosmc_entry *e, bool probe)
 {
-	if (e->shorts < SMC_AUTOSMC_RUN)
-		e->shorts++;
-	if (e->shorts < SMC_AUTOSMC_RUN)
+	if (e->shorts < SMC_AUTOSMC_RUN && ++e->shorts < SMC_AUTOSMC_RUN)
 		return;
 	/* a connection that began before the others became TCP is no attempt */
 	if (e->period && !probe)

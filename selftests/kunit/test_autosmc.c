@@ -103,6 +103,12 @@ static void autosmc_tcp_only(struct kunit *test)
 
 	note(&key, 1, 0, false, 2 * SMC_AUTOSMC_RUN);
 	KUNIT_EXPECT_FALSE(test, wants_tcp(&key));
+	/* nor beside some over SMC: they may be left from before all was forgotten */
+	note_short(&key, SMC_AUTOSMC_RUN - 1);
+	note(&key, 1, 0, false, 2);
+	KUNIT_EXPECT_FALSE(test, wants_tcp(&key));
+	note_short(&key, 1);
+	KUNIT_EXPECT_TRUE(test, wants_tcp(&key));
 }
 
 /* Whose experience it is. */
