@@ -322,7 +322,7 @@ int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	conn = smc_stream_conn_get_locked(smc);
 	if (conn) {
 		sendmsg_count(conn, call.flags, len);
-		if (sendmsg_leaves_first_ring(conn, len) && sendmsg_may_send(smc, conn))
+		if (sendmsg_leaves_first_ring(conn, len))
 			sendmsg_grow_ring(smc, conn);
 	}
 	rc = sendmsg_write_all(smc, conn, &call);
