@@ -769,6 +769,17 @@ static void first_begin_short(struct kunit *test, struct growth_env *e, struct g
 	KUNIT_ASSERT_LT(test, taken->n, ARRAY_SIZE(taken->elem));
 }
 
+/*
+ * Fill the first ring. The work that adds a bigger one waits for the group until the call is over:
+ * a call that is interrupted for so long would go on in the bigger one.
+ */
+static void first_fill(struct kunit *test, struct growth_env *e, struct growth_waiter *w)
+{
+	mutex_lock(&e->lgr->mutex);
+	KUNIT_EXPECT_EQ(test, growth_send(w, SIZE, MSG_DONTWAIT), FIRST);
+	mutex_unlock(&e->lgr->mutex);
+}
+
 /* Fill the first ring while there is no memory, until the growth pauses. */
 static void first_fill_paused(struct kunit *test, struct growth_env *e, struct growth_waiter *w)
 {
@@ -1152,7 +1163,7 @@ static void first_offer_expires(struct kunit *test)
 	struct growth_env e;
 
 	first_begin_short(test, &e, &w, &taken);
-	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	first_fill(test, &e, &w);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
 	growth_expire_offer(test, &e);
 	KUNIT_EXPECT_TRUE(test, smc_stream_poll(smc_sk(w.sock->sk)) & EPOLLOUT);
@@ -1221,7 +1232,7 @@ static void first_asks_again(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_NONE));
 	growth_complete(e.second);
 	smc_host_mem_max = 0;
-	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	first_fill(test, &e, &w);
 	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
 	KUNIT_EXPECT_TRUE(test, growth_step(&e));
 	first_expect_bytes(test, &e, 1000 + FIRST);
