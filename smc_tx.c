@@ -120,11 +120,13 @@ bool smc_tx_has_room(const struct smc_conn *conn)
  */
 size_t smc_tx_get_queued(struct smc_conn *conn)
 {
-	u64 completed = READ_ONCE(conn->tx.ring.completed);
+	u64 completed = READ_ONCE(conn->tx.ring.completed), prepared;
 
 	smc_tx_fence(conn);
 	smp_rmb();	/* completed is read first: prepared can only be further ahead */
-	return READ_ONCE(conn->tx.ring.prepared) - completed;
+	prepared = READ_ONCE(conn->tx.ring.prepared);
+	/* less if a cursor of the peer is raising both after an abort: the stores have no order */
+	return prepared > completed ? prepared - completed : 0;
 }
 
 /**

@@ -73,7 +73,7 @@ static void recvmsg_read_state(const struct sock *sk, const struct smc_conn *con
 	smp_rmb();
 	seen->err = READ_ONCE(sk->sk_err);
 	seen->state = inet_sk_state_load(sk);
-	/* pairs with conn->lock: what arrived before the error is seen by who sees the error */
+	/* pairs with smc_stream_sync(): who sees the error sees what arrived before it */
 	smp_rmb();
 }
 
