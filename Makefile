@@ -24,7 +24,7 @@ MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 # In a staging folder depmod would see these modules alone: packages run it when they are installed.
 INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
 
-.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static matrix check-unit htmldocs \
+.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static matrix check-unit prove htmldocs \
 	check-layers check-packages coverage check-vm check-debug check-long check-programs vm bench profile bench-failover fuzz tools
 
 all: modules
@@ -111,6 +111,10 @@ matrix:
 check-unit:
 	@$(TOP)/scripts/check-unit.sh
 
+## prove: proofs of the parsers, cursors and state tables, and litmus tests (see Documentation/testing.rst)
+prove:
+	@$(TOP)/scripts/prove.sh
+
 ## htmldocs: Documentation/ as HTML in build/htmldocs (needs python3-sphinx python3-myst-parser)
 htmldocs:
 	sphinx-build -q -b html $(TOP)/Documentation $(TOP)/build/htmldocs
@@ -167,6 +171,7 @@ check-long:
 		api-6.12 api-6.1 ours-rt failover-rt secure-boot selinux
 	@$(TOP)/scripts/check-packages.sh vm
 	@$(TOP)/scripts/check-packages.sh rpm
+	@$(TOP)/scripts/prove.sh
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on
 check-programs:
