@@ -249,7 +249,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
  *
  * Context: As smc_tx_write().
  * Return: as smc_tx_write(); -EOPNOTSUPP, -ENOMEM or -EFAULT if the bytes have to be copied
- * instead: the first ring has no room for pages, and a ring that follows it has to be copied to.
+ * instead; the first ring has no room for pages.
  */
 ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 			   struct ubuf_info *uarg)

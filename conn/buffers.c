@@ -462,12 +462,6 @@ void smc_conn_init_growth(struct smc_conn *conn)
 		conn_growth_enter(growth, SMC_GROWTH_DONE);
 }
 
-/* Return whether a bigger ring is of use: runs of pages use only the numbers of the ring. */
-static bool conn_growth_helps(const struct smc_conn *conn)
-{
-	return conn_has_writer(conn) && smc_zerocopy_is_empty(conn);
-}
-
 /* Return whether much was sent in short time: this is a stream, to a peer that reads. */
 static bool conn_is_streaming(struct smc_conn *conn)
 {
@@ -550,9 +544,8 @@ unsigned int smc_conn_end_growth_pause_locked(struct smc_conn *conn)
 
 /*
  * Copy the bytes from position @pos to @end into the bigger ring. Those that are posted belong to
- * them: a failover posts them again, from there. Without the lock, since there may be many bytes:
- * only the writer adds any, and none changes until it is completed. Where the bigger ring wraps
- * the smaller one does, so a part that is contiguous in the smaller one is so in the bigger one.
+ * them: a failover posts them again, from there. Where the bigger ring wraps the smaller one does,
+ * so a part that is contiguous in the smaller one is so in the bigger one.
  */
 static void conn_copy_ring(const struct smc_conn *conn, u64 pos, u64 end)
 {
@@ -567,6 +560,26 @@ static void conn_copy_ring(const struct smc_conn *conn, u64 pos, u64 end)
 		       elem->addr + span[i].off, span[i].len);
 		pos += span[i].len;
 	}
+}
+
+/*
+ * Copy all that is not completed before @end into the bigger ring. Drops the lock meanwhile, since
+ * there may be many bytes: only the writer adds any, and none changes until it is completed. But
+ * pages that the device cannot map are copied to the ring at any time, so not if there are any.
+ */
+static void conn_fill_bigger_locked(struct smc_conn *conn, u64 end) __must_hold(&conn->lock)
+{
+	u64 pos = conn->tx.ring.completed;
+
+	lockdep_assert_held(&conn->lock);
+	if (!smc_zerocopy_is_empty(conn)) {
+		conn_copy_ring(conn, pos, end);
+		return;
+	}
+	conn_growth_enter(&conn->tx.growth, SMC_GROWTH_COPYING);
+	spin_unlock_bh(&conn->lock);
+	conn_copy_ring(conn, pos, end);
+	spin_lock_bh(&conn->lock);
 }
 
 /*
@@ -613,7 +626,7 @@ static bool conn_may_ask(struct smc_conn *conn)
 {
 	enum smc_growth_state state = conn->tx.growth.state;
 
-	if (!conn_growth_helps(conn))
+	if (!conn_has_writer(conn))
 		return false;
 	if (smc_conn_ring_is_first(conn))
 		return state == SMC_GROWTH_NONE || state == SMC_GROWTH_PAUSED;
@@ -648,7 +661,7 @@ bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 	struct smc_conn_growth *growth = &conn->tx.growth;
 	struct smc_elem unused = {};
 	bool ready, grown = false;
-	u64 pos, end;
+	u64 end;
 
 	/* Most often so, and final: the lock is not needed to find out. */
 	if (READ_ONCE(growth->state) == SMC_GROWTH_DONE)
@@ -658,25 +671,19 @@ bool smc_conn_grow_ring(struct smc_conn *conn, struct mem_cgroup *memcg)
 		conn_keep_memcg(conn, memcg);
 		conn_growth_ask(conn);
 	}
-	ready = growth->state == SMC_GROWTH_READY && conn_growth_helps(conn);
+	ready = growth->state == SMC_GROWTH_READY && conn_has_writer(conn);
 	if (ready && !conn_bigger_is_mapped(conn)) {
 		conn_decline_ring(conn, &unused);
 		ready = false;
 	}
 	if (ready) {
-		conn_growth_enter(growth, SMC_GROWTH_COPYING);
 		growth->elem.used = growth->elem.size;
-	}
-	pos = conn->tx.ring.completed;
-	end = conn->tx.ring.prepared;
-	spin_unlock_bh(&conn->lock);
-	if (ready) {
-		conn_copy_ring(conn, pos, end);
-		spin_lock_bh(&conn->lock);
+		end = conn->tx.ring.prepared;
+		conn_fill_bigger_locked(conn, end);
 		grown = conn_change_ring(conn, end);
 		smc_conn_take_unused_ring_locked(conn, &unused);
-		spin_unlock_bh(&conn->lock);
 	}
+	spin_unlock_bh(&conn->lock);
 	smc_elem_free(&conn->lgr->pool, &unused, false);
 	return grown;
 }

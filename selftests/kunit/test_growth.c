@@ -1433,6 +1433,62 @@ static void first_copies_pages(struct kunit *test)
 	put_page(page);
 }
 
+/*
+ * The ring of a stream of pages grows, too. Bytes in the ring are copied, bytes in pages stay there:
+ * after the loss of the link both are posted again from where they are.
+ */
+static void growth_pages(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	struct bio_vec vec = { .bv_page = page, .bv_len = PAGE_SIZE };
+	u8 *buf = kunit_kzalloc(test, SIZE, GFP_KERNEL);
+	struct kvec bytes = { .iov_base = buf, .iov_len = SIZE - PAGE_SIZE };
+	const struct fake_ib_wr *wr;
+	struct iov_iter iter;
+	struct growth_env e;
+	u64 pos, bad = 0;
+	u32 i, at = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	growth_connect(test, &e);
+	KUNIT_ASSERT_TRUE(test, growth_step(&e));
+	e.small = e.conn->tx.elem;
+	growth_set_pos(&e, START);
+	e.conn->tx.growth.from = START - 8 * SIZE;
+	e.conn->tx.growth.since = jiffies;
+	for (i = 0; i < bytes.iov_len; i++)
+		buf[i] = growth_byte(START + i);
+	iov_iter_kvec(&iter, ITER_SOURCE, &bytes, 1, bytes.iov_len);
+	KUNIT_ASSERT_EQ(test, smc_tx_write(e.conn, &iter, bytes.iov_len, false, false),
+			bytes.iov_len);
+	iov_iter_bvec(&iter, ITER_SOURCE, &vec, 1, PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, smc_tx_write_pages(e.conn, &iter, PAGE_SIZE, false, NULL),
+			PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, page_count(page), 2);
+	growth_until_changed(test, &e);
+	for (pos = START; pos < START + bytes.iov_len; pos++)
+		bad += ((u8 *)e.conn->tx.elem.addr)[pos % GROWN] != growth_byte(pos);
+	KUNIT_EXPECT_EQ(test, bad, 0);
+	KUNIT_EXPECT_EQ(test, page_count(page), 2);
+
+	growth_lose_link(test, &e);
+	growth_expect_write(test, &e, e.first, START);
+	i = 0;
+	do {
+		wr = fake_ib_sent(fake_ib_qp(e.first->qp->qp), i++);
+		if (wr && wr->opcode == IB_WR_RDMA_WRITE &&
+		    wr->sge[0].addr == (uintptr_t)page_address(page))
+			at = wr->sge[0].length;
+	} while (wr);
+	/* all but what is kept back for a foreign peer */
+	KUNIT_EXPECT_EQ(test, at, PAGE_SIZE - 16);
+	growth_complete(e.first);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
+	growth_end(&e);
+	put_page(page);
+}
+
 static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_failover),
 	KUNIT_CASE(growth_failover_ready),
@@ -1446,6 +1502,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_becomes_free),
 	KUNIT_CASE(growth_refused),
 	KUNIT_CASE(growth_largest),
+	KUNIT_CASE(growth_pages),
 	KUNIT_CASE(growth_wakes_poll),
 	KUNIT_CASE(growth_wakes_writer),
 	KUNIT_CASE(growth_beside_connect),
