@@ -157,17 +157,12 @@ static unsigned int cdc_apply_consumer(struct smc_conn *conn, const struct smc_c
 	return rc == SMC_CURSOR_NEWER ? SMC_CDC_WINDOW : 0;
 }
 
-static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+/* @rc: what taking over the producer cursor has found; @flags: those of the message */
+static unsigned int cdc_note_producer(struct smc_conn *conn, int rc, u8 flags)
 {
 	struct smc_conn_rx *rx = &conn->rx;
 	unsigned int bits = 0, urgent;
-	int rc;
 
-	/* aborted over a gap: bytes behind the gap must not reach the reader */
-	if (smc_conn_state_ignores_peer(conn->state))
-		return 0;
-	rc = smc_ring_rx_take_cursor(&rx->ring, &msg->prod, msg->flags & SMC_CDC_F_BLOCKED,
-				     msg->flags & SMC_CDC_F_UPDATE_REQ);
 	if (rc < 0)
 		return SMC_CDC_BAD;
 	if (rc == SMC_CURSOR_NEWER) {
@@ -178,7 +173,7 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 	/* P and U refer to the cursor in the same message: ignore them in a repeated one */
 	urgent = rc == SMC_CURSOR_STALE
 			 ? 0
-			 : smc_urgent_rx_take_flags(&rx->urg, msg->flags, rx->ring.produced,
+			 : smc_urgent_rx_take_flags(&rx->urg, flags, rx->ring.produced,
 						    rx->ring.consumed);
 	if (urgent & SMC_URGENT_SIGNAL)
 		bits |= SMC_CDC_URGENT;
@@ -187,6 +182,18 @@ static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_c
 	if (smc_ring_rx_update_due(&rx->ring) != SMC_CURSOR_UPDATE_NONE)
 		bits |= SMC_CDC_WANT_UPDATE;
 	return bits;
+}
+
+static unsigned int cdc_apply_producer(struct smc_conn *conn, const struct smc_cdc_msg *msg)
+{
+	/* aborted over a gap: bytes behind the gap must not reach the reader */
+	if (smc_conn_state_ignores_peer(conn->state))
+		return 0;
+	return cdc_note_producer(conn,
+				 smc_ring_rx_take_cursor(&conn->rx.ring, &msg->prod,
+							 msg->flags & SMC_CDC_F_BLOCKED,
+							 msg->flags & SMC_CDC_F_UPDATE_REQ),
+				 msg->flags);
 }
 
 /*
@@ -271,10 +278,6 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 unsigned int smc_cdc_apply_imm(struct smc_conn *conn, u32 imm)
 {
 	struct smc_conn_rx *rx = &conn->rx;
-	struct smc_cdc_msg msg = {
-		.seq = rx->seq + 1,
-		.flags = rx->ring.peer_blocked ? SMC_CDC_F_BLOCKED : 0,
-	};
 	s32 advance = smc_cdc_imm_get_advance(imm, rx->ring.produced);
 
 	lockdep_assert_held(&conn->lock);
@@ -285,10 +288,12 @@ unsigned int smc_cdc_apply_imm(struct smc_conn *conn, u32 imm)
 	/* the first bytes of the ring come behind S, which only a message announces */
 	if (unlikely(conn->upgrade) && !conn->upgrade->rx_s.known)
 		return SMC_CDC_BAD;
-	rx->seq = msg.seq;
+	rx->seq++;
+	/* as in cdc_apply_producer() */
+	if (smc_conn_state_ignores_peer(conn->state))
+		return 0;
 	/* a stale position goes the same way: after a failover the peer writes bytes again */
-	smc_cursor_from_pos(rx->ring.produced + advance, rx->ring.size, &msg.prod);
-	return cdc_apply_producer(conn, &msg);
+	return cdc_note_producer(conn, smc_ring_rx_advance(&rx->ring, advance), 0);
 }
 
 /**

@@ -79,7 +79,7 @@ void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent)
 }
 
 /**
- * smc_urgent_rx_take_flags() - Take over flags P and U of a CDC message
+ * smc_urgent_rx_weigh_flags() - Find out what flags P and U of a CDC message mean
  * @u: reader
  * @flags: SMC_CDC_F_* bits
  * @produced: position of the producer cursor in the message
@@ -90,7 +90,8 @@ void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent)
  *
  * Return: SMC_URGENT_* bits; with ARRIVED the caller fills in the byte.
  */
-unsigned int smc_urgent_rx_take_flags(struct smc_urgent_rx *u, u8 flags, u64 produced, u64 consumed)
+unsigned int smc_urgent_rx_weigh_flags(struct smc_urgent_rx *u, u8 flags, u64 produced,
+				       u64 consumed)
 {
 	bool known = smc_urgent_rx_is_present(u) && u->pos == produced;
 	unsigned int found;

@@ -674,6 +674,36 @@ static void rx_basics(void)
 	CHECK_EQ(rx.produced, K16 + 1);
 }
 
+/* A cursor by its distance does what the same cursor of a message does. */
+static void rx_by_distance(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 200000; i++) {
+		u32 size = any_size();
+		u64 begin = unit_below(2) ? 0 : unit_rand() >> unit_below(60);
+		struct smc_ring_rx rx = { .size = size }, ry;
+		s32 advance = (s32)unit_below(2 * size + 7) - (s32)size - 3;
+		struct smc_cdc_cursor c;
+		int rc;
+
+		rx.announced = begin & ~(1ULL << 63);
+		rx.produced = rx.announced + unit_below(size + 1);
+		rx.consumed = rx.announced + unit_below((u32)(rx.produced - rx.announced) + 1);
+		rx.peer_blocked = unit_below(2);
+		rx.peer_requests = unit_below(2);
+		if (!unit_below(4))
+			advance = (s32)(rx.announced + size - rx.produced) + (s32)unit_below(3) - 1;
+		ry = rx;
+		c = cursor_at(rx.produced + advance, size);
+		rc = smc_ring_rx_take_cursor(&rx, &c, rx.peer_blocked, false);
+		CHECK_EQ(smc_ring_rx_advance(&ry, advance), rc);
+		CHECK_EQ(ry.produced, rx.produced);
+		CHECK_EQ(ry.peer_blocked, rx.peer_blocked);
+		CHECK_EQ(ry.peer_requests, rx.peer_requests);
+	}
+}
+
 static struct smc_ring_rx rx_at(u32 size, u32 announced, u32 consumed, u32 produced)
 {
 	struct smc_ring_rx rx;
@@ -919,6 +949,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(urgent_stop),
 	UNIT_CASE(urgent_company),
 	UNIT_CASE(rx_basics),
+	UNIT_CASE(rx_by_distance),
 	UNIT_CASE(update_rfc_examples),
 	UNIT_CASE(update_flags),
 	UNIT_CASE(update_never_strands),

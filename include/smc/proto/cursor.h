@@ -374,6 +374,31 @@ static inline u32 smc_ring_rx_readable(const struct smc_ring_rx *rx)
 }
 
 /**
+ * smc_ring_rx_advance() - Take over a producer cursor that is known by its distance
+ * @rx: receive side
+ * @advance: from the position known so far; 0 or less if the cursor is not new
+ *
+ * For an immediate value, which says nothing of the peer's window: flag B stays, R is not set.
+ *
+ * Return: as smc_ring_rx_take_cursor() for a cursor at that position.
+ */
+static inline int smc_ring_rx_advance(struct smc_ring_rx *rx, s32 advance)
+{
+	if (advance > 0) {
+		/* not beyond one ring after what the peer was told last */
+		if ((u32)advance > (u32)(rx->announced + rx->size - rx->produced))
+			return -EPROTO;
+		rx->produced += (u32)advance;
+	} else if (advance < 0 && (-(u32)advance > rx->size || -(u32)advance > rx->produced)) {
+		return -EPROTO;
+	}
+	rx->peer_requests = false;
+	if (advance > 0)
+		return SMC_CURSOR_NEWER;
+	return advance ? SMC_CURSOR_STALE : SMC_CURSOR_SAME;
+}
+
+/**
  * smc_ring_rx_get_spans() - Find the application's next bytes in the RMBE
  * @rx: receive side
  * @skip: bytes to skip first (for MSG_PEEK)

@@ -60,8 +60,8 @@ u32 smc_urgent_tx_copy_len(u64 len, u32 room);
 u8 smc_urgent_tx_flags(struct smc_urgent_tx *u, u64 sent, bool again);
 void smc_urgent_tx_rewind(struct smc_urgent_tx *u, u64 sent);
 
-unsigned int smc_urgent_rx_take_flags(struct smc_urgent_rx *u, u8 flags, u64 produced,
-				      u64 consumed);
+unsigned int smc_urgent_rx_weigh_flags(struct smc_urgent_rx *u, u8 flags, u64 produced,
+				       u64 consumed);
 bool smc_urgent_rx_blocks_writer(const struct smc_urgent_rx *u, u64 produced);
 void smc_urgent_rx_note_passed(struct smc_urgent_rx *u);
 int smc_urgent_rx_read_oob(struct smc_urgent_rx *u, bool peek, u8 *byte);
@@ -90,6 +90,25 @@ static inline void smc_urgent_tx_note_consumed(struct smc_urgent_tx *u, u64 cons
 		u->announced = false;
 		u->flag_due = u->pos;
 	}
+}
+
+/**
+ * smc_urgent_rx_take_flags() - Take over flags P and U of a CDC message
+ * @u: reader
+ * @flags: SMC_CDC_F_* bits
+ * @produced: position of the producer cursor in the message
+ * @consumed: position that the application has read up to
+ *
+ * Return: as smc_urgent_rx_weigh_flags().
+ */
+static inline unsigned int smc_urgent_rx_take_flags(struct smc_urgent_rx *u, u8 flags, u64 produced,
+						    u64 consumed)
+{
+	/* nothing is announced, and nothing was */
+	if (!(flags & (SMC_CDC_F_URG_PRESENT | SMC_CDC_F_URG_PENDING)) &&
+	    u->state != SMC_URGENT_PENDING)
+		return 0;
+	return smc_urgent_rx_weigh_flags(u, flags, produced, consumed);
 }
 
 static inline bool smc_urgent_rx_is_present(const struct smc_urgent_rx *u)
