@@ -479,7 +479,7 @@ static void timestamp_drop_read(struct smc_timestamps *s, u64 consumed)
 
 /**
  * smc_timestamp_record_locked() - Record that a CDC has announced bytes
- * @conn: connection
+ * @conn: connection whose arrivals are recorded
  * @had: bytes that were readable before
  *
  * Context: Caller holds conn->lock.
@@ -490,8 +490,6 @@ void smc_timestamp_record_locked(struct smc_conn *conn, u32 had)
 	struct smc_timestamps *s = &conn->rx.timestamps;
 
 	lockdep_assert_held(&conn->lock);
-	if (!s->on)
-		return;
 	timestamp_drop_read(s, ring->consumed);
 	if (!s->n)
 		s->from = ring->consumed + had;

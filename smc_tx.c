@@ -514,7 +514,7 @@ static bool tx_send_validation(struct smc_conn *conn)
 		return false;
 	}
 	conn->tx.move.validate = false;
-	smc_tcpinfo_count_sent(conn, 0);
+	smc_tcpinfo_count_sent(&conn->tcpinfo, 0);
 	smc_stats_count(conn->stats, SMC_STAT_TX_VALIDATION, 1);
 	return true;
 }
@@ -650,7 +650,7 @@ static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struc
 			tx_forget_completion(conn);
 		return false;
 	}
-	smc_tcpinfo_count_sent(conn, len);
+	smc_tcpinfo_count_sent(&conn->tcpinfo, len);
 	smc_stats_count(conn->stats, imm ? SMC_STAT_TX_IMM : SMC_STAT_TX_CDC, 1);
 	smc_tx_count_window_locked(conn);
 	if (chain->n) {
@@ -718,7 +718,7 @@ static bool tx_post_bare(struct smc_conn *conn, struct smc_wr_slot *slot)
 		tx_forget_completion(conn);
 		return false;
 	}
-	smc_tcpinfo_count_sent(conn, 0);
+	smc_tcpinfo_count_sent(&conn->tcpinfo, 0);
 	smc_stats_count(conn->stats, SMC_STAT_TX_CDC, 1);
 	smc_tx_count_window_locked(conn);
 	return true;

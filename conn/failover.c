@@ -334,23 +334,6 @@ int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *lin
 	return rc;
 }
 
-/**
- * smc_conn_check_path_imm_locked() - Decide whether an immediate value is applied now
- * @conn: connection
- * @link: link that the value came over
- * @imm: the value
- *
- * Context: Caller holds conn->lock.
- * Return: SMC_FAILOVER_TAKE; SMC_FAILOVER_PARKED: it waits, as part of the message before it;
- * -EPROTO if it is impossible.
- */
-int smc_conn_check_path_imm_locked(struct smc_conn *conn, const struct smc_link *link, u32 imm)
-{
-	lockdep_assert_held(&conn->lock);
-	smc_conn_timer_peer_seen(conn);
-	return smc_failover_rx_input_imm(&conn->rx.path, link->slot, conn->rx.ring.size, imm);
-}
-
 /* Return whether the peer has ended the connection, so that it need not send anything more. */
 static bool conn_peer_ended(const struct smc_conn *conn)
 {

@@ -98,14 +98,16 @@ static unsigned int conn_act_on_cdc(struct smc_conn *conn, u32 slot, unsigned in
 	if (unlikely(conn->rx.unproven))
 		conn_complete_proof(conn);
 	if (got & SMC_CDC_DATA) {
-		smc_tcpinfo_count_received(conn, true);
+		smc_tcpinfo_count_received_bytes(&conn->tcpinfo);
 		smc_rx_sync_arrived_locked(conn, slot, had);
-		smc_timestamp_record_locked(conn, had);
+		if (unlikely(conn->rx.timestamps.on))
+			smc_timestamp_record_locked(conn, had);
 		bits |= SMC_CONN_READABLE;
 		/* ACTIVE stays ACTIVE, and nothing is to be done */
 		if (conn->state != SMC_CONN_ACTIVE)
 			bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA);
-		bits |= smc_conn_refuse_data_locked(conn, had);
+		if (unlikely(smc_conn_is_shut(conn)))
+			bits |= smc_conn_refuse_data_locked(conn, had);
 	}
 	if (got & SMC_CDC_URGENT)
 		bits |= SMC_CONN_URGENT;
@@ -159,7 +161,7 @@ static unsigned int conn_handle_imm(struct smc_conn *conn, u32 slot, u32 imm)
 static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link, const u8 *buf,
 				   u32 len)
 {
-	smc_tcpinfo_count_received(conn, false);
+	smc_tcpinfo_count_received(&conn->tcpinfo);
 	smc_cdc_trace(conn, link, buf, len);
 	switch (smc_conn_check_path_locked(conn, link, buf, len)) {
 	case SMC_FAILOVER_TAKE:
@@ -178,7 +180,7 @@ static unsigned int conn_input_cdc(struct smc_conn *conn, struct smc_link *link,
 
 static unsigned int conn_input_imm(struct smc_conn *conn, struct smc_link *link, u32 imm)
 {
-	smc_tcpinfo_count_received(conn, false);
+	smc_tcpinfo_count_received(&conn->tcpinfo);
 	trace_smc_imm_rx(conn->token, link->uid, imm);
 	switch (smc_conn_check_path_imm_locked(conn, link, imm)) {
 	case SMC_FAILOVER_TAKE:

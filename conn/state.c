@@ -650,7 +650,7 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 
 /**
  * smc_conn_refuse_data_locked() - Refuse bytes that arrive after a close or shutdown of both
- * @conn: connection, in any state; new bytes have arrived
+ * @conn: connection that is shut (smc_conn_is_shut()), in any state; new bytes have arrived
  * @had: bytes that were readable before; these stay
  *
  * Nobody will read them: a reset, as by TCP, tells the writer so. What is queued in the other
@@ -662,7 +662,7 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 unsigned int smc_conn_refuse_data_locked(struct smc_conn *conn, u32 had)
 {
 	lockdep_assert_held(&conn->lock);
-	if (!smc_conn_is_shut(conn) || !smc_conn_state_may_cdc(conn->state))
+	if (!smc_conn_state_may_cdc(conn->state))
 		return 0;
 	conn->rx.ring.produced = conn->rx.ring.consumed + had;
 	conn->cause = ECONNRESET;

@@ -29,47 +29,6 @@ void smc_tcpinfo_init(struct smc_conn *conn)
 	conn->tcpinfo.peer_seen_at = jiffies;
 }
 
-/**
- * smc_tcpinfo_count_sent() - Count a posted message
- * @conn: connection
- * @bytes: bytes of the WRITEs before it
- *
- * Context: Caller holds conn->lock.
- */
-void smc_tcpinfo_count_sent(struct smc_conn *conn, u32 bytes)
-{
-	struct smc_tcpinfo *m = &conn->tcpinfo;
-
-	lockdep_assert_held(&conn->lock);
-	m->out++;
-	if (!bytes)
-		return;
-	m->data_out++;
-	m->written += bytes;
-	m->sent_at = jiffies;
-}
-
-/**
- * smc_tcpinfo_count_received() - Count a received message
- * @conn: connection
- * @bytes: false on arrival of any message, true in a second call if it announced bytes
- *
- * Context: Caller holds conn->lock.
- */
-void smc_tcpinfo_count_received(struct smc_conn *conn, bool bytes)
-{
-	struct smc_tcpinfo *m = &conn->tcpinfo;
-
-	lockdep_assert_held(&conn->lock);
-	if (!bytes) {
-		m->in++;
-		m->peer_seen_at = jiffies;
-		return;
-	}
-	m->data_in++;
-	m->received_at = jiffies;
-}
-
 static void tcpinfo_add_rtt(struct smc_tcpinfo *m, u64 sample)
 {
 	s64 off;

@@ -248,26 +248,19 @@ int smc_failover_rx_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, c
 }
 
 /**
- * smc_failover_rx_input_imm() - Decide what to do with a received immediate value
+ * smc_failover_rx_park_imm() - Merge an immediate value into the parked message that it refers to
  * @rx: state
- * @slot: slot of the link that it arrived on, which is not fenced yet
+ * @slot: slot of the link that it arrived on, not the one whose messages are handled
  * @size: bytes of our RMBE
  * @imm: the value
  *
- * The caller serialises calls for one connection, and checks that a message has been handled before
- * it takes a value.
- *
- * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_PARKED, or -EPROTO if no message precedes the value over
- * this link, or if the value does not fit the one that does.
+ * Return: as smc_failover_rx_input_imm().
  */
-int smc_failover_rx_input_imm(struct smc_failover_rx *rx, u8 slot, u32 size, u32 imm)
+int smc_failover_rx_park_imm(struct smc_failover_rx *rx, u8 slot, u32 size, u32 imm)
 {
-	struct smc_failover_parked *late;
+	struct smc_failover_parked *late = failover_rx_find_parked(rx, slot);
 	int rc;
 
-	if (rx->slot == slot)
-		return rx->fresh ? -EPROTO : SMC_FAILOVER_TAKE;
-	late = failover_rx_find_parked(rx, slot);
 	if (!late || !late->message)
 		return -EPROTO;
 	rc = smc_cdc_imm_merge(late->msg, size, imm);

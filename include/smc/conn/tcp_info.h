@@ -3,6 +3,7 @@
 #ifndef _SMC_CONN_TCP_INFO_H
 #define _SMC_CONN_TCP_INFO_H
 
+#include <linux/jiffies.h>
 #include <linux/types.h>
 #include <smc/lgr/link.h>
 
@@ -108,8 +109,6 @@ struct smc_conn_stats {
 };
 
 void smc_tcpinfo_init(struct smc_conn *conn);
-void smc_tcpinfo_count_sent(struct smc_conn *conn, u32 bytes);
-void smc_tcpinfo_count_received(struct smc_conn *conn, bool bytes);
 void smc_tcpinfo_count_acked(struct smc_conn *conn, u64 started, u64 completed_before);
 void smc_tcpinfo_count_closed(struct smc_conn *conn);
 void smc_tcpinfo_count_opened(struct smc_conn *conn, u64 usecs);
@@ -118,5 +117,48 @@ void smc_tcpinfo_get_stats(const struct smc_conn *conn, struct smc_conn_stats *s
 void smc_tcpinfo_note_end(struct smc_conn *conn);
 void smc_tcpinfo_report_end(struct smc_conn *conn);
 void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info);
+
+/* What every message does is inline: as a call it would cost more than what it does. */
+
+/**
+ * smc_tcpinfo_count_sent() - Count a posted message
+ * @m: of the connection
+ * @bytes: bytes of the WRITEs before it
+ *
+ * Context: Caller holds conn->lock.
+ */
+static inline void smc_tcpinfo_count_sent(struct smc_tcpinfo *m, u32 bytes)
+{
+	m->out++;
+	if (!bytes)
+		return;
+	m->data_out++;
+	m->written += bytes;
+	m->sent_at = jiffies;
+}
+
+/**
+ * smc_tcpinfo_count_received() - Count a received message
+ * @m: of the connection
+ *
+ * Context: Caller holds conn->lock.
+ */
+static inline void smc_tcpinfo_count_received(struct smc_tcpinfo *m)
+{
+	m->in++;
+	m->peer_seen_at = jiffies;
+}
+
+/**
+ * smc_tcpinfo_count_received_bytes() - Count a received message that announced bytes
+ * @m: of the connection
+ *
+ * Context: Caller holds conn->lock.
+ */
+static inline void smc_tcpinfo_count_received_bytes(struct smc_tcpinfo *m)
+{
+	m->data_in++;
+	m->received_at = jiffies;
+}
 
 #endif

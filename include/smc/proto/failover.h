@@ -138,13 +138,33 @@ void smc_failover_rx_init(struct smc_failover_rx *rx, u8 slot);
 void smc_failover_rx_init_any(struct smc_failover_rx *rx);
 int smc_failover_rx_input(struct smc_failover_rx *rx, u8 slot, const u8 *past, const u8 *buf,
 			  const struct smc_cdc_msg *msg, u32 *doubt);
-int smc_failover_rx_input_imm(struct smc_failover_rx *rx, u8 slot, u32 size, u32 imm);
+int smc_failover_rx_park_imm(struct smc_failover_rx *rx, u8 slot, u32 size, u32 imm);
 void smc_failover_rx_note_fenced(struct smc_failover_rx *rx, u8 slot);
 bool smc_failover_rx_next(struct smc_failover_rx *rx, struct smc_failover_msg *out);
 
 bool smc_failover_seq_gap(u16 last, u16 first);
 bool smc_failover_seq_due(u16 seq, u16 done);
 bool smc_failover_ack_follows(u16 ack, u16 left, u16 last);
+
+/**
+ * smc_failover_rx_input_imm() - Decide what to do with a received immediate value
+ * @rx: state
+ * @slot: slot of the link that it arrived on, which is not fenced yet
+ * @size: bytes of our RMBE
+ * @imm: the value
+ *
+ * The caller serialises calls for one connection, and checks that a message has been handled before
+ * it takes a value.
+ *
+ * Return: SMC_FAILOVER_TAKE, SMC_FAILOVER_PARKED, or -EPROTO if no message precedes the value over
+ * this link, or if the value does not fit the one that does.
+ */
+static inline int smc_failover_rx_input_imm(struct smc_failover_rx *rx, u8 slot, u32 size, u32 imm)
+{
+	if (rx->slot != slot)
+		return smc_failover_rx_park_imm(rx, slot, size, imm);
+	return rx->fresh ? -EPROTO : SMC_FAILOVER_TAKE;
+}
 
 const char *smc_failover_verdict_str(enum smc_failover_verdict verdict);
 
