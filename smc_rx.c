@@ -43,17 +43,16 @@
 #define RX_PEER_RESERVE	64
 
 /**
- * smc_rx_sync_arrived_locked() - Make bytes visible that a CDC has announced
+ * smc_rx_sync_spans_locked() - Make bytes visible to the CPU that a CDC has announced
  * @conn: connection
  * @slot: slot of the link that the CDC and the bytes came over
  * @had: bytes that were readable before
  *
- * Syncs the bytes for the CPU on arrival, not when they are read: by then the link and its mapping
- * may be gone, or a bounce buffer of another link may hold older contents.
+ * See smc_rx_sync_arrived_locked().
  *
  * Context: Caller holds conn->lock.
  */
-void smc_rx_sync_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
+void smc_rx_sync_spans_locked(struct smc_conn *conn, u32 slot, u32 had)
 {
 	struct smc_ring_span span[2];
 	int i, n;
@@ -62,8 +61,6 @@ void smc_rx_sync_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
 	n = smc_ring_rx_get_spans(&conn->rx.ring, had, conn->rx.ring.size, span);
 	for (i = 0; i < n; i++)
 		smc_elem_sync_for_cpu(&conn->rx.elem, slot, span[i].off, span[i].len);
-	if (smc_ring_rx_readable(&conn->rx.ring) == conn->rx.ring.size)
-		smc_stats_count(conn->stats, SMC_STAT_RX_FULL, 1);
 }
 
 /* data path 12: copy out of the RMBE; without @to discard */

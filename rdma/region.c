@@ -648,7 +648,7 @@ void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 		spin_unlock_bh(&pool->lock);
 	} else {
 		memset(elem->addr, 0, elem->used);
-		for (slot = 0; slot < SMC_REGION_LINKS; slot++)
+		for (slot = 0; slot < SMC_REGION_LINKS && smc_elem_needs_sync(elem); slot++)
 			smc_elem_sync_for_device(elem, slot, 0, elem->used);
 		spin_lock_bh(&pool->lock);
 		__clear_bit(elem->index - 1, region->used);

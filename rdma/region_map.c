@@ -254,6 +254,8 @@ static int region_map_locked(struct smc_region *region, u32 slot, struct smc_qp 
 	rc = mapping_create_mr(region, m);
 	if (rc)
 		goto put;
+	if (!ib_uses_virt_dma(m->dma->ibdev))
+		WRITE_ONCE(region->needs_sync, true);
 	WRITE_ONCE(region->maps[slot].registered, false);
 	rcu_assign_pointer(region->maps[slot].mapping, m);
 	return 0;

@@ -876,7 +876,9 @@ static void region_sync(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
 	smc_elem_sync_for_cpu(&elem, 0, 0, elem.size);
+	KUNIT_EXPECT_FALSE(test, smc_elem_needs_sync(&elem));
 	KUNIT_ASSERT_EQ(test, smc_region_map(region, 0, qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_elem_needs_sync(&elem), !ib_uses_virt_dma(qp->dev->ibdev));
 	memset(elem.addr, 9, elem.size);
 	smc_elem_sync_for_device(&elem, 0, 100, elem.size - 100);
 	smc_elem_sync_for_cpu(&elem, 0, 0, elem.size);

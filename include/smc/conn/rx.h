@@ -5,6 +5,7 @@
 
 #include <linux/ktime.h>
 #include <linux/types.h>
+#include <smc/base/stats.h>
 #include <smc/conn/conn.h>
 
 struct iov_iter;
@@ -54,8 +55,27 @@ bool smc_rx_is_at_mark(struct smc_conn *conn);
 size_t smc_rx_get_inq(struct smc_conn *conn, bool in_line);
 bool smc_rx_has_urgent(const struct smc_conn *conn);
 void smc_rx_save_urgent_locked(struct smc_conn *conn);
-void smc_rx_sync_arrived_locked(struct smc_conn *conn, u32 slot, u32 had);
+void smc_rx_sync_spans_locked(struct smc_conn *conn, u32 slot, u32 had);
 void smc_rx_update_peer_locked(struct smc_conn *conn);
+
+/**
+ * smc_rx_sync_arrived_locked() - Make bytes visible that a CDC has announced
+ * @conn: connection
+ * @slot: slot of the link that the CDC and the bytes came over
+ * @had: bytes that were readable before
+ *
+ * Syncs the bytes for the CPU on arrival, not when they are read: by then the link and its mapping
+ * may be gone, or a bounce buffer of another link may hold older contents.
+ *
+ * Context: Caller holds conn->lock.
+ */
+static inline void smc_rx_sync_arrived_locked(struct smc_conn *conn, u32 slot, u32 had)
+{
+	if (smc_elem_needs_sync(&conn->rx.elem))
+		smc_rx_sync_spans_locked(conn, slot, had);
+	if (smc_ring_rx_readable(&conn->rx.ring) == conn->rx.ring.size)
+		smc_stats_count(conn->stats, SMC_STAT_RX_FULL, 1);
+}
 
 void smc_timestamp_start(struct smc_conn *conn);
 void smc_timestamp_record_locked(struct smc_conn *conn, u32 had);

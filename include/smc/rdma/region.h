@@ -75,6 +75,7 @@ struct smc_region_link {
  * @quarantined: bit per element: the peer may still write into it
  * @lent: bit per element: given back while pages of it were lent; under pool->lock
  * @maybe_lent: pages have been lent, and some may still be; never cleared
+ * @needs_sync: it has been mapped for a device that may need cache maintenance; never cleared
  * @maps: per link slot; changed under pool->mutex
  */
 struct smc_region {
@@ -95,6 +96,7 @@ struct smc_region {
 	DECLARE_BITMAP(quarantined, SMC_REGION_ELEMS_MAX);
 	DECLARE_BITMAP(lent, SMC_REGION_ELEMS_MAX);
 	bool maybe_lent;
+	bool needs_sync;
 	struct smc_region_link maps[SMC_REGION_LINKS];
 };
 
@@ -195,6 +197,15 @@ void smc_elem_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u3
 void smc_elem_prepare_sge(const struct smc_elem *elem, u32 slot, u32 off, u32 len,
 			  struct ib_sge *sge);
 void smc_elem_sync_for_cpu(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
+
+/*
+ * Return false if smc_elem_sync_for_cpu() and smc_elem_sync_for_device() have nothing to do on any
+ * link. Any context; true from before a device can access the region.
+ */
+static inline bool smc_elem_needs_sync(const struct smc_elem *elem)
+{
+	return READ_ONCE(elem->region->needs_sync);
+}
 
 /* Return the page at an address in a region. */
 static inline struct page *smc_region_page(const void *addr)
