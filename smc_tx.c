@@ -339,9 +339,11 @@ static struct smc_wr_write *tx_chain_add_write(const struct smc_conn *conn,
 	struct smc_wr_write *write = &chain->write[chain->n++];
 	u32 slot = conn->link->slot;
 
-	memset(write, 0, sizeof(*write));
+	/* all that is read in any case; zeroing the rest would cost as much as the WRITE */
+	write->len = 0;
 	write->raddr = rtoken->addr[slot] + conn->tx.claim.off + dst;
 	write->rkey = rtoken->rkey[slot];
+	write->nsge = 0;
 	return write;
 }
 
@@ -622,6 +624,13 @@ void smc_tx_count_window_locked(struct smc_conn *conn)
 	}
 }
 
+/* Most messages change nothing; an immediate value never does. */
+static void tx_count_window(struct smc_conn *conn)
+{
+	if (conn->tx.sent_blocked != !!conn->tx.blocked_at)
+		smc_tx_count_window_locked(conn);
+}
+
 /* data path 5: post the WRITEs of @chain and a message. Returns false to stop pushing. */
 static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struct tx_chain *chain,
 		    u32 len)
@@ -652,7 +661,7 @@ static bool tx_post(struct smc_conn *conn, struct smc_wr_slot *slot, const struc
 	}
 	smc_tcpinfo_count_sent(&conn->tcpinfo, len);
 	smc_stats_count(conn->stats, imm ? SMC_STAT_TX_IMM : SMC_STAT_TX_CDC, 1);
-	smc_tx_count_window_locked(conn);
+	tx_count_window(conn);
 	if (chain->n) {
 		if (tx->move.resuming)
 			trace_smc_conn_resume(conn->token, conn->link->uid, len);
@@ -784,7 +793,8 @@ void smc_tx_push_locked(struct smc_conn *conn, bool more)
 	/* during an orderly move nothing else is sent */
 	while (conn->tx.move.state == SMC_MOVE_IDLE) {
 		write_due = tx_write_due(conn, more);
-		if (!(write_due || tx_cdc_due(conn)) || !tx_push_one(conn, write_due))
+		if (!(write_due || tx_cdc_due(conn)) || !tx_push_one(conn, write_due) ||
+		    !tx_has_work(conn))
 			break;
 	}
 }

@@ -329,7 +329,7 @@ static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 
 	sge->addr = copy ? (uintptr_t)write->vaddr : write->laddr;
 	sge->length = write->len;
-	sge->lkey = write->lkey;
+	sge->lkey = copy ? 0 : write->lkey;
 	wr->wr.sg_list = write->nsge ? write->sge : sge;
 	wr->wr.num_sge = write->nsge ?: 1;
 	wr->wr.wr_cqe = &qp->write_cqe;

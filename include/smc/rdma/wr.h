@@ -90,9 +90,10 @@ struct smc_wr_slot {
 
 /**
  * struct smc_wr_write - one RDMA WRITE of a chain
- * @laddr: local address: DMA/iova address for @lkey
- * @vaddr: kernel virtual address of the same bytes, for inline data
- * @lkey: local key
+ * @laddr: local address: DMA/iova address for @lkey; not read if the bytes are copied by the post
+ *	(smc_qp_copies_write())
+ * @vaddr: kernel virtual address of the same bytes, read if they are
+ * @lkey: local key, as @laddr
  * @len: bytes
  * @raddr: remote address
  * @rkey: remote key
