@@ -207,10 +207,10 @@ void smc_keepalive_options_changed(struct smc_sock *smc)
 }
 
 /**
- * smc_keepalive_data_queued() - start the clock of TCP_USER_TIMEOUT for bytes that were written
+ * smc_keepalive_start_user_timeout() - start the clock of TCP_USER_TIMEOUT, if it is set
  * @smc: socket in SMC mode with a connection, locked
  */
-void smc_keepalive_data_queued(struct smc_sock *smc)
+void smc_keepalive_start_user_timeout(struct smc_sock *smc)
 {
 	unsigned long time = keepalive_user_timeout(smc);
 

@@ -266,6 +266,8 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 		if (rc > 0) {
 			call->copied += rc;
 			smc_keepalive_data_queued(smc);
+			if (!msg_data_left(call->msg))
+				return 0;
 			continue;
 		}
 		if (rc == -EAGAIN) {

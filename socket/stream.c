@@ -143,22 +143,6 @@ out:
 }
 
 /**
- * smc_stream_conn_get_locked() - smc_sock_conn_get() under the socket lock
- * @smc: socket, locked, so that its connection does not change; state_lock is not needed
- *
- * Return: the connection with a reference, or NULL.
- */
-struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
-{
-	struct smc_conn *conn = smc->conn;
-
-	sock_owned_by_me(smc_sock_sk(smc));
-	if (conn)
-		smc_conn_get(conn);
-	return conn;
-}
-
-/**
  * smc_stream_writable() - check for enough room to report or wake for
  * @conn: connection
  *

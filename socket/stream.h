@@ -33,10 +33,25 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 			       bool nonblock);
 
 /* for socket/sendmsg.c and socket/recvmsg.c */
-struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc);
 bool smc_stream_writable(const struct smc_conn *conn);
 void smc_stream_flush_later(struct smc_sock *smc);
 void smc_stream_trace(const struct sock *sk, struct smc_conn *conn, size_t len, bool tx);
+
+/**
+ * smc_stream_conn_get_locked() - smc_sock_conn_get() under the socket lock
+ * @smc: socket, locked, so that its connection does not change; state_lock is not needed
+ *
+ * Return: the connection with a reference, or NULL.
+ */
+static inline struct smc_conn *smc_stream_conn_get_locked(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc->conn;
+
+	sock_owned_by_me(smc_sock_sk(smc));
+	if (conn)
+		smc_conn_get(conn);
+	return conn;
+}
 
 /**
  * smc_stream_sync_if_changed() - call smc_stream_sync() if the connection changed its state
