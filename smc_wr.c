@@ -24,8 +24,8 @@
  * that reach the queue pair through a link may call the slot functions until then, and get no
  * slots or -ENOTCONN.
  *
- * Receive queue: all receives are posted before RTR, and each is posted again right after its
- * message was delivered. A message is valid during events->received only.
+ * Receive queue: all receives are posted before RTR, and posted again, some at a time, after their
+ * messages were delivered. A message is valid during events->received only.
  *
  * Failure: the first failed completion, refused post or asynchronous event sets qp->broken. Nothing
  * is posted afterwards, and events->broken is called once. The link then fences and drains.
@@ -581,9 +581,34 @@ void smc_qp_get_load(struct smc_qp *qp, u64 *bytes, u32 *latency)
 
 /* ---- receiving ---- */
 
+/* Fill in a receive request, but for its place in a chain. */
+static void wr_recv_fill(struct smc_wr_recv *recv, struct ib_recv_wr *wr, struct ib_sge *sge)
+{
+	struct smc_qp *qp = recv->qp;
+
+	wr->wr_cqe = &recv->cqe;
+	wr->sg_list = sge;
+	wr->num_sge = 1;
+	sge[0].addr = recv->dma;
+	sge[0].length = recv->len;
+	sge[0].lkey = qp->pd->local_dma_lkey;
+	if (!recv->spill)
+		return;
+	wr->num_sge = 2;
+	sge[1].addr = recv->spill->dma;
+	sge[1].length = recv->spill->len;
+	sge[1].lkey = qp->pd->local_dma_lkey;
+}
+
+/* Post a chain of receives. */
+static int wr_recv_post_chain(struct smc_qp *qp, const struct ib_recv_wr *first)
+{
+	return smc_fault_rc(POST_RECV, -ENOMEM, ib_post_recv(qp->qp, first, NULL));
+}
+
 /**
  * smc_wr_post_recv() - Post a receive request
- * @recv: receive request, not posted
+ * @recv: receive request, not posted since the queue pair was created
  *
  * Any context but hard interrupt.
  *
@@ -591,26 +616,43 @@ void smc_qp_get_load(struct smc_qp *qp, u64 *bytes, u32 *latency)
  */
 int smc_wr_post_recv(struct smc_wr_recv *recv)
 {
-	struct smc_qp *qp = recv->qp;
-	struct ib_sge sge[2] = {
-		{ .addr = recv->dma, .length = recv->len, .lkey = qp->pd->local_dma_lkey },
-	};
-	struct ib_recv_wr wr = {
-		.wr_cqe = &recv->cqe,
-		.sg_list = sge,
-		.num_sge = 1,
-	};
+	struct ib_recv_wr wr = {};
+	struct ib_sge sge[2];
 
-	ib_dma_sync_single_for_device(qp->dev->ibdev, recv->dma, recv->len, DMA_FROM_DEVICE);
-	if (recv->spill) {
-		sge[1].addr = recv->spill->dma;
-		sge[1].length = recv->spill->len;
-		sge[1].lkey = qp->pd->local_dma_lkey;
-		wr.num_sge = 2;
-		ib_dma_sync_single_for_device(qp->dev->ibdev, recv->spill->dma,
-					      recv->spill->len, DMA_FROM_DEVICE);
+	wr_recv_fill(recv, &wr, sge);
+	return wr_recv_post_chain(recv->qp, &wr);
+}
+
+/*
+ * Post a receive again, together with those before it: a call of the device for each would cost
+ * more than the rest of it. Return 0, or the error of the device.
+ */
+static int wr_recv_again(struct smc_wr_recv *recv)
+{
+	struct smc_qp *qp = recv->qp;
+	struct smc_wr_recv_batch *batch = &qp->recv_batch;
+	struct ib_recv_wr *wr = &batch->wr[batch->n];
+
+	lockdep_assert_held(&qp->sq_lock);
+	wr_recv_fill(recv, wr, batch->sge[batch->n]);
+	if (++batch->n < batch->size) {
+		wr->next = wr + 1;
+		return 0;
 	}
-	return smc_fault_rc(POST_RECV, -ENOMEM, ib_post_recv(qp->qp, &wr, NULL));
+	wr->next = NULL;
+	batch->n = 0;
+	return wr_recv_post_chain(qp, batch->wr);
+}
+
+/* The device gets the memory back from wr_recv_gather(). */
+static void wr_recv_release(const struct smc_wr_recv *recv)
+{
+	struct ib_device *ibdev = recv->qp->dev->ibdev;
+
+	ib_dma_sync_single_for_device(ibdev, recv->dma, recv->len, DMA_FROM_DEVICE);
+	if (recv->spill)
+		ib_dma_sync_single_for_device(ibdev, recv->spill->dma, recv->spill->len,
+					      DMA_FROM_DEVICE);
 }
 
 /* Return the message in one piece. @len was checked against the memory of @recv. */
@@ -629,13 +671,22 @@ static const u8 *wr_recv_gather(const struct smc_wr_recv *recv, u32 len)
 	return qp->long_buf;
 }
 
+/* A message, or what is too long for one. */
+static void wr_recv_deliver(struct smc_wr_recv *recv, u32 len)
+{
+	struct smc_qp *qp = recv->qp;
+
+	if (len <= recv->len + (recv->spill ? recv->spill->len : 0))
+		qp->events->received(qp->ctx, wr_recv_gather(recv, len), len);
+	wr_recv_release(recv);
+}
+
 /* data path 7: deliver the message, then post the receive again */
 static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_wr_recv *recv = container_of(wc->wr_cqe, struct smc_wr_recv, cqe);
 	enum ib_wc_status status = smc_fault_rc(WC_RECV, IB_WC_LOC_PROT_ERR, wc->status);
 	struct smc_qp *qp = recv->qp;
-	u32 max = recv->len + (recv->spill ? recv->spill->len : 0);
 	int rc = 0;
 	bool bh;
 
@@ -647,13 +698,13 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	/* A WRITE with immediate value consumes a receive, whose buffer holds an old message. */
 	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
 		qp->events->received_imm(qp->ctx, be32_to_cpu(wc->ex.imm_data));
-	else if (wc->opcode == IB_WC_RECV && wc->byte_len <= max)
-		qp->events->received(qp->ctx, wr_recv_gather(recv, wc->byte_len), wc->byte_len);
+	else if (wc->opcode == IB_WC_RECV)
+		wr_recv_deliver(recv, wc->byte_len);
 
 	/* Not after a fence: the receive would be behind the drain marker and outlive the drain. */
 	spin_lock(&qp->sq_lock);
 	if (!qp->broken && !smc_fault_hit(SMC_FAULT_LOSE_RECV))
-		rc = smc_wr_post_recv(recv);
+		rc = wr_recv_again(recv);
 	spin_unlock(&qp->sq_lock);
 	wr_bh_enable(bh);
 	if (rc)

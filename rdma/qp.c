@@ -194,6 +194,8 @@ static int qp_set_depth(struct smc_qp *qp, const struct smc_settings *sn)
 		recvs *= RECV_BATCHES;
 	/* A flush completes unsignaled requests, too: every request needs a place in the CQ. */
 	qp->nrecvs = min3(recvs, max_wr - 1, max_cqe / 4);
+	/* so few that the peer does not miss them */
+	qp->recv_batch.size = clamp_t(u32, qp->nrecvs / 16, 1, SMC_WR_RECV_BATCH);
 	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * SEND_BATCHES + LLC_SLOTS,
 			  (max_wr - EXTRA_WRS) / SMC_WR_SLOT_WRS,
 			  (max_cqe - EXTRA_WRS - qp->nrecvs - 1) / SMC_WR_SLOT_WRS);

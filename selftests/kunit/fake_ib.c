@@ -239,40 +239,46 @@ static int fake_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	return rc;
 }
 
-static int fake_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
-			  const struct ib_recv_wr **bad)
+/* One receive of a chain, under fake->lock. @flushed: set if it has completed at once. */
+static int fake_add_recv(struct fake_ib *fake, struct fake_ib_qp *qp, const struct ib_recv_wr *wr,
+			 bool *flushed)
 {
-	struct fake_ib *fake = fake_ib_of(ib->device);
-	struct fake_ib_qp *qp = fake_ib_qp(ib);
 	struct fake_ib_wr *copy;
-	bool notify = false;
-	unsigned long flags;
-	int rc = 0;
 
-	*bad = wr;
-	spin_lock_irqsave(&fake->lock, flags);
 	if (qp->state == IB_QPS_ERR && !fake->no_flush) {
 		fake_cq_add_send(qp, wr->wr_cqe, IB_WC_WR_FLUSH_ERR);
-		notify = true;
-		goto out;
+		*flushed = true;
+		return 0;
 	}
-	if (!fake->fail_recv_after) {
-		rc = -ENOMEM;
-		goto out;
-	}
+	if (!fake->fail_recv_after)
+		return -ENOMEM;
 	if (fake->fail_recv_after > 0)
 		fake->fail_recv_after--;
 	copy = kzalloc(sizeof(*copy), GFP_ATOMIC);
-	if (!copy) {
-		rc = -ENOMEM;
-		goto out;
-	}
+	if (!copy)
+		return -ENOMEM;
 	copy->cqe = wr->wr_cqe;
 	copy->num_sge = min(wr->num_sge, FAKE_IB_SGES);
 	memcpy(copy->sge, wr->sg_list, copy->num_sge * sizeof(copy->sge[0]));
 	list_add_tail(&copy->entry, &qp->recvs);
 	qp->nrecvs++;
-out:
+	return 0;
+}
+
+static int fake_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+			  const struct ib_recv_wr **bad)
+{
+	struct fake_ib *fake = fake_ib_of(ib->device);
+	struct fake_ib_qp *qp = fake_ib_qp(ib);
+	bool notify = false;
+	unsigned long flags;
+	int rc = 0;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	for (; wr && !rc; wr = wr->next) {
+		*bad = wr;
+		rc = fake_add_recv(fake, qp, wr, &notify);
+	}
 	spin_unlock_irqrestore(&fake->lock, flags);
 	if (notify)
 		fake_cq_notify(qp);

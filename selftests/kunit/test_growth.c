@@ -1434,8 +1434,8 @@ static void first_copies_pages(struct kunit *test)
 }
 
 /*
- * The ring of a stream of pages grows, too. Bytes in the ring are copied, bytes in pages stay there:
- * after the loss of the link both are posted again from where they are.
+ * The ring of a stream of pages grows, too. Bytes in the ring are copied, bytes in pages stay
+ * there: after the loss of the link both are posted again from where they are.
  */
 static void growth_pages(struct kunit *test)
 {

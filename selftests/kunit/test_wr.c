@@ -1082,7 +1082,8 @@ static void wr_fill_pattern(u8 *buf, u32 len)
 		buf[i] = i * 7 + len;
 }
 
-static void wr_receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
+/* @batch: receives that are posted again together */
+static void wr_receive_sizes(struct kunit *test, const u32 *sizes, u32 n, u32 batch)
 {
 	struct wr_env *t = test->priv;
 	u32 recvs = t->fqp->nrecvs;
@@ -1097,8 +1098,8 @@ static void wr_receive_sizes(struct kunit *test, const u32 *sizes, u32 n)
 		KUNIT_EXPECT_EQ(test, t->received, i + 1);
 		KUNIT_EXPECT_EQ(test, t->len, sizes[i]);
 		KUNIT_EXPECT_MEMEQ(test, t->bytes, buf, sizes[i]);
-		/* the receive was posted again */
-		KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, recvs);
+		/* the last ones of each batch were posted again */
+		KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, recvs - (i + 1) % batch);
 	}
 }
 
@@ -1107,7 +1108,7 @@ static const u32 sizes[] = { 44, 1, 63, 64, 65, 0, 255, 4096, 8191, 8192, 8192, 
 static void wr_receive(struct kunit *test)
 {
 	wr_env_connected(test);
-	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes));
+	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes), SMC_WR_RECV_BATCH);
 }
 
 /* Devices with one scatter element get fewer receives, each with a long buffer. */
@@ -1117,9 +1118,9 @@ static void wr_receive_one_sge(struct kunit *test)
 
 	t->fake->sdev->max_recv_sge = 1;
 	wr_env_connected(test);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 48);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_LONG);
 	KUNIT_EXPECT_EQ(test, t->fqp->cap.max_recv_sge, 1);
-	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes));
+	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes), WR_ENV_RECVS_LONG / 16);
 }
 
 /* Use every receive, to check the buffer of each. */
@@ -1147,7 +1148,8 @@ static void wr_receive_bad_length(struct kunit *test)
 	fake_ib_receive(t->fqp, buf, sizeof(buf), SMC_WR_LLC_MAX + 1, IB_WC_SUCCESS);
 	fake_ib_receive(t->fqp, buf, sizeof(buf), U32_MAX, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->received, 0);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
+	KUNIT_EXPECT_EQ(test, t->qp->recv_batch.n, 2);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS - 2);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
 }
 
@@ -1189,10 +1191,14 @@ static void wr_receive_no_repost(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	u8 buf[64] = { };
+	u32 i;
 
-	t->fake->fail_recv_after = 0;
-	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, t->received, 1);
+	t->fake->fail_recv_after = SMC_WR_RECV_BATCH / 2;
+	for (i = 1; i <= SMC_WR_RECV_BATCH; i++) {
+		KUNIT_EXPECT_EQ(test, t->broken, 0);
+		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, t->received, i);
+	}
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_GENERAL_ERR);
 }

@@ -14,6 +14,8 @@
 #define WR_ENV_LLC_SLOTS	(4 + WR_ENV_PROBES + 1)
 #define WR_ENV_SLOTS		(WR_ENV_CDC_SLOTS + WR_ENV_LLC_SLOTS)
 #define WR_ENV_RECVS		192
+/* One scatter element: fewer receives, each with a long buffer. */
+#define WR_ENV_RECVS_LONG	48
 
 /**
  * struct wr_env - state of one test case

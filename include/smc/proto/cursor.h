@@ -385,7 +385,7 @@ static inline u32 smc_ring_rx_readable(const struct smc_ring_rx *rx)
 static inline int smc_ring_rx_advance(struct smc_ring_rx *rx, s32 advance)
 {
 	if (advance > 0) {
-		/* not beyond one ring after what the peer was told last */
+		/* at most one ring beyond the last consumer cursor that was posted */
 		if ((u32)advance > (u32)(rx->announced + rx->size - rx->produced))
 			return -EPROTO;
 		rx->produced += (u32)advance;

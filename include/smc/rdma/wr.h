@@ -175,6 +175,25 @@ struct smc_wr_chain {
 	struct ib_sge sge[SMC_WR_WRITES_MAX + 1];
 };
 
+/* Receives that are posted again together. */
+#define SMC_WR_RECV_BATCH	8
+
+/**
+ * struct smc_wr_recv_batch - receives that are to be posted again; under sq_lock
+ * @size: so many are posted together
+ * @n: so many wait, fewer than @size
+ * @wr: the requests
+ * @sge: their scatter elements
+ *
+ * Those that wait when the queue pair breaks are not posted.
+ */
+struct smc_wr_recv_batch {
+	u32 size;
+	u32 n;
+	struct ib_recv_wr wr[SMC_WR_RECV_BATCH];
+	struct ib_sge sge[SMC_WR_RECV_BATCH][2];
+};
+
 /**
  * struct smc_qp - a queue pair with its PD, CQ, slots and buffers
  * @dev: device
@@ -208,6 +227,7 @@ struct smc_wr_chain {
  * @slots: all slots
  * @recvs: all receive requests
  * @nrecvs: number of them
+ * @recv_batch: those that are not posted at present
  * @long_buf: reassembled long message; used by the receive completion handler only
  * @mem: DMA-able memory of slots and receives, see rdma/qp.c
  * @nmem: pieces of it
@@ -260,6 +280,7 @@ struct smc_qp {
 	struct smc_wr_slot *slots;
 	struct smc_wr_recv *recvs;
 	u32 nrecvs;
+	struct smc_wr_recv_batch recv_batch;
 	u8 *long_buf;
 	struct smc_wr_mem *mem;
 	u32 nmem;
