@@ -114,8 +114,21 @@ void smc_mr_close_queue(struct smc_qp *qp);
 void smc_qp_fence_locked(struct smc_qp *qp);
 
 /* rdma/tail_probe.c */
-void smc_tail_arm(struct smc_qp *qp);
+void smc_tail_rearm(struct smc_qp *qp);
 void smc_tail_init(struct smc_qp *qp);
 void smc_tail_stop(struct smc_qp *qp);
+
+/**
+ * smc_tail_arm() - Have probes posted if what is posted makes no progress
+ * @qp: queue pair with posted slots, not broken; sq_lock held
+ *
+ * Any context but hard interrupt.
+ */
+static inline void smc_tail_arm(struct smc_qp *qp)
+{
+	/* most often the work is scheduled, and has posted none */
+	if (!qp->tail.armed || qp->tail.probes)
+		smc_tail_rearm(qp);
+}
 
 #endif

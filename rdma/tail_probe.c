@@ -106,12 +106,12 @@ out:
 }
 
 /**
- * smc_tail_arm() - Have probes posted if what is posted makes no progress
+ * smc_tail_rearm() - Schedule the work, unless it is scheduled in time; see smc_tail_arm()
  * @qp: queue pair with posted slots, not broken; sq_lock held
  *
  * Any context but hard interrupt.
  */
-void smc_tail_arm(struct smc_qp *qp)
+void smc_tail_rearm(struct smc_qp *qp)
 {
 	struct smc_tail *tail = &qp->tail;
 
