@@ -79,4 +79,7 @@ objects_missing()
 }
 expect 'smcctl: all objects are in the page' '' objects_missing
 
+expect 'smc-sysctl(7) is the table of tuning.rst' same sh -c \
+	'python3 ../scripts/sysctl-page.py | cmp - man/smc-sysctl.7 && echo same'
+
 ktap_done
