@@ -202,6 +202,21 @@ extra run flaps "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
 extra alone flaps-2cpu --cpus 2 "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
 extra run flaps-6.1 --kernel 6.1 "${flap[@]}" --env STREAMS=4 --env PINGPONGS=4
 
+# ... on arm64 with pages of 16 KiB, emulated, with programs of its own; only if named ("make check-long")
+arm64=(selftests/smc_traffic selftests/smc_netlink tools/smcctl)
+if extra want ours-arm64 || extra want lo-arm64; then
+	scripts/install-packages.sh "$vm/packages-arm64.txt" || exit 1
+	selftests/vm/fetch.sh --no-host 6.12-arm64 || exit 1
+	scripts/build-modules.sh -n 6.12-arm64 || exit 1
+	selftests/vm/arm64.sh "${arm64[@]}" || exit 1
+fi
+of_this_machine=("${programs_of_hosts[@]}")
+programs_of_hosts=("${arm64[@]/#/--add=$top/build/arm64/}")
+extra run ours-arm64 --module ours --kernel 6.12-arm64 "${traffic[@]}" --env "TRAFFIC=$quick"
+extra run lo-arm64 --hosts 1 --topology lo --pcap off --mem 1024 --module ours --kernel 6.12-arm64 \
+	--script "$cases/lo.sh" --timeout 900
+programs_of_hosts=("${of_this_machine[@]}")
+
 # trace points of a connection, a lost link and a fallback
 run trace --links 2 --mtu 9000 --pcap off --module intree --script "$cases/trace.sh" \
 	--add "$built/smc.ko" --add "$built/smc_diag.ko" --add "$top/tools/smc_trace" --timeout 540

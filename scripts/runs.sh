@@ -19,6 +19,12 @@ last_core=
 light_lock=$(mktemp)	# one light run at a time
 jobs=()		# "PID CORE LOG" of each run; CORE is - of a light one
 
+# what every host gets
+programs_of_hosts=()
+for f in selftests/smc_traffic selftests/smc_api selftests/smc_evil tools/smcctl; do
+	programs_of_hosts+=(--add "$top/$f")
+done
+
 # The runs end with the script, also when it ends early.
 end_runs()
 {
@@ -104,8 +110,7 @@ run_now()
 	[ -z "$coverage" ] || mkdir -p "$coverage/$name"
 	"$top/selftests/vm/vm.py" --name "$name" "${run_options[@]}" \
 		${coverage:+--env "COVERAGE=$coverage/$name"} \
-		--add "$top/selftests/smc_traffic" --add "$top/selftests/smc_api" \
-		--add "$top/selftests/smc_evil" --add "$top/tools/smcctl" "$@" > "$log" 2>&1 || rc=1
+		"${programs_of_hosts[@]}" "$@" > "$log" 2>&1 || rc=1
 	renumber "$name" "$log"
 	rm -f "$log"
 }

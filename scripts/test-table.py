@@ -25,7 +25,8 @@ LISTS = {"check-uml.sh plain": "gate", "check-uml.sh debug": "debug", "check-vm.
 # a case that runs on several levels is on the first of these
 LEVELS = ("gate", "debug", "long", "programs", "name")
 KERNELS = {"uml-plain": "UML", "uml-debug": "debug", "6.12": "6.12", "6.1": "6.1", "7": "7",
-           "6.12-rt": "6.12-rt"}
+           "6.12-rt": "6.12-rt",
+           "6.12-arm64": "arm64"}
 ENTRIES = {"smc": "AF_SMC", "ipproto": "IPPROTO_SMC",
            "smc_to_inet": "AF_SMC, peer without the option",
            "ipproto_to_inet": "IPPROTO_SMC, peer without the option",

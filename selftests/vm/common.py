@@ -43,6 +43,11 @@ def release_of(kernel):
     return rel
 
 
+def arch_of(rel):
+    """Return the architecture of a kernel, None for this machine's."""
+    return "arm64" if "-arm64" in rel else None
+
+
 def vmlinuz(rel):
     return os.path.join(CACHE, "kernels", rel, "boot/vmlinuz")
 
@@ -63,7 +68,7 @@ def base_initramfs(rel):
 def build_initrd(rel, outdir, tag, paths, ours):
     """Write the initrd of a run: the base archive, followed by the archive of the run."""
     run = os.path.join(outdir, f"run-{tag}.cpio")
-    cmd = [MKINITRAMFS, "run", run]
+    cmd = [MKINITRAMFS, "run", rel, run]
     if ours:
         cmd += ["--ours", ours]
     subprocess.run(cmd + paths, check=True)

@@ -6,9 +6,9 @@
 #
 # Usage: fetch.sh [--headers-only] [--no-host] [--update] [SERIES...]
 #
-#   SERIES          6.12, 6.1, 7 (the newest 7.x of trixie-backports) and 6.12-rt (PREEMPT_RT)
-#                   are known; 6.12-arm64 (pages of 16 KiB) and 6.1-s390x, with their headers
-#                   only, for cross compilers; default: 6.12 and 6.1
+#   SERIES          6.12, 6.1, 7 (the newest 7.x of trixie-backports), 6.12-rt (PREEMPT_RT) and
+#                   6.12-arm64 (pages of 16 KiB) are known; 6.1-s390x, with its headers only, for
+#                   cross compilers; default: 6.12 and 6.1
 #   --headers-only  only the files for a module build
 #   --no-host       install no packages on this machine
 #   --update        look for newer kernels even when one is cached
@@ -40,13 +40,28 @@ die()
 	exit 1
 }
 
-# foreign SERIES: kernels of another architecture, of which only the headers are needed
+# foreign SERIES: kernels of another architecture
 foreign()
 {
 	case $1 in
 	*-arm64|*-s390x) return 0 ;;
 	*) return 1 ;;
 	esac
+}
+
+# bootable SERIES: not only modules are compiled for it
+bootable()
+{
+	case $1 in
+	*-s390x) return 1 ;;
+	*) return 0 ;;
+	esac
+}
+
+# wants_image SERIES
+wants_image()
+{
+	[ -z "$headers_only" ] && bootable "$1"
 }
 
 # base_of RELEASE: without the flavour
@@ -77,7 +92,6 @@ native()
 # unsigned (old images stay in the archive without their headers).
 newest_release()
 {
-	found=
 	case $1 in
 	6.12)	re='6\.12\.[0-9]+\+deb12-amd64' ;;
 	6.12-rt) re='6\.12\.[0-9]+\+deb12-rt-amd64' ;;
@@ -91,13 +105,11 @@ newest_release()
 		> "$cache/names"
 	sed -n 's/^linux-headers-//p' "$cache/names" | sort -rV > "$cache/releases"
 	while read -r r; do
-		if foreign "$1"; then
-			[ -z "$(native list "$(kbuild_of "$r" | sed 's/[.+]/[&]/g')")" ] || found=$r
-		elif [ -n "$(image_packages "$r")" ]; then
-			found=$r
+		if foreign "$1" && [ -z "$(native list "$(kbuild_of "$r" | sed 's/[.+]/[&]/g')")" ]; then
+			continue
 		fi
-		if [ -n "$found" ]; then
-			echo "$found"
+		if ! bootable "$1" || [ -n "$(image_packages "$r")" ]; then
+			echo "$r"
 			return 0
 		fi
 	done < "$cache/releases"
@@ -223,7 +235,7 @@ fetch_image()
 cached()
 {
 	[ -e "$cache/kernels/$1/headers.done" ] && { [ "$1" != 7 ] || has_compiler; } &&
-		{ [ -n "$headers_only" ] || foreign "$1" || [ -e "$cache/kernels/$1/image.done" ]; }
+		{ ! wants_image "$1" || [ -e "$cache/kernels/$1/image.done" ]; }
 }
 
 # refresh FOLDER: read the package lists of apt-private.sh's folder if they are old
@@ -259,7 +271,7 @@ fetch_series()
 	refresh "$apt"
 	rel=$(newest_release "$1")
 	fetch_headers "$rel"
-	[ -n "$headers_only" ] || foreign "$1" || fetch_image "$rel"
+	! wants_image "$1" || fetch_image "$rel"
 	ln -sfn "$rel" "$cache/kernels/$1"
 	say "$1: $rel is ready"
 }

@@ -5,11 +5,12 @@
 # would need seconds to unpack a compressed one).
 #
 # Usage: mkinitramfs.sh base RELEASE OUT      busybox, modules, tools; cached
-#        mkinitramfs.sh run OUT [--ours DIR] [PATH...]
+#        mkinitramfs.sh run RELEASE OUT [--ours DIR] [PATH...]
 #
 # "run" has the files that may change between two runs: the guest scripts, smc.ko
 # and smc_diag.ko from DIR (as /ours), and each PATH (a file, or a folder with
 # files) as /t/<name>, with the shared libraries of the programs among them.
+# Programs and libraries are those of this machine, for a kernel of arm64 those of arm64.sh.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -30,10 +31,47 @@ tools="ip tc ss rdma nft bridge nstat ethtool strace ibv_devinfo ibv_rc_pingpong
 # Programs that are copied only if they are installed.
 optional_tools="ib_read_lat"
 
+# The tree that programs and libraries come from, and what runs its programs; nothing for this machine's own
+sysroot=
+emulator=
+
+# for_kernel RELEASE: sets both
+for_kernel()
+{
+	case $1 in
+	*-arm64*)
+		sysroot=$cache/arm64
+		emulator="qemu-aarch64-static -L $sysroot"
+		;;
+	esac
+}
+
+# where_is PROGRAM: print its path, if it is installed
+where_is()
+{
+	if [ -z "$sysroot" ]; then
+		command -v "$1" || true
+		return
+	fi
+	for d in usr/sbin usr/bin sbin bin; do
+		[ ! -e "$sysroot/$d/$1" ] || { echo "$sysroot/$d/$1"; return; }
+	done
+}
+
+# list_libs PROGRAM: as ldd does
+list_libs()
+{
+	if [ -n "$sysroot" ]; then
+		$emulator "$sysroot/lib/ld-linux-aarch64.so.1" --list "$1"
+	else
+		ldd "$1"
+	fi
+}
+
 libs_of()
 {
-	# Only libraries that ldd could resolve; a static program or a script has none.
-	ldd "$1" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p'
+	# Only libraries that could be resolved; a static program or a script has none.
+	list_libs "$1" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p'
 }
 
 copy_libs()
@@ -43,9 +81,11 @@ copy_libs()
 	for f in "$@"; do
 		libs_of "$f"
 	done | sort -u | while read -r l; do
+		# (the loader, by whose path it was called, is listed with that path)
+		l=${l#"$sysroot"}
 		[ -e "$root$l" ] && continue
 		mkdir -p "$root${l%/*}"
-		cp -L "$l" "$root$l"
+		cp -L "$sysroot$l" "$root$l"
 	done
 }
 
@@ -111,13 +151,13 @@ copy_tools()
 {
 	root=$1
 	mkdir -p "$root/bin" "$root/usr/sbin" "$root/usr/bin" "$root/sbin"
-	cp "$(command -v busybox)" "$root/bin/busybox"
-	"$root/bin/busybox" --list | while read -r a; do
+	cp "$(where_is busybox)" "$root/bin/busybox"
+	$emulator "$root/bin/busybox" --list | while read -r a; do
 		[ "$a" = busybox ] || ln -sf busybox "$root/bin/$a"
 	done
 
 	for t in $tools $optional_tools; do
-		p=$(command -v "$t" || true)
+		p=$(where_is "$t")
 		if [ -z "$p" ]; then
 			case " $optional_tools " in
 			*" $t "*)	continue ;;
@@ -129,14 +169,15 @@ copy_tools()
 	done
 
 	# libibverbs loads its provider at run time.
-	for p in /usr/lib/*/libibverbs/librxe-rdmav*.so; do
+	for p in "$sysroot"/usr/lib/*/libibverbs/librxe-rdmav*.so; do
 		[ -e "$p" ] || die "the verbs provider for rxe is not installed"
-		mkdir -p "$root${p%/*}" "$root/etc/libibverbs.d"
-		cp -L "$p" "$root$p"
+		to=$root${p#"$sysroot"}
+		mkdir -p "${to%/*}" "$root/etc/libibverbs.d"
+		cp -L "$p" "$to"
 		copy_libs "$root" "$p"
 	done
-	cp /etc/libibverbs.d/rxe.driver "$root/etc/libibverbs.d/"
-	[ ! -d /etc/iproute2 ] || cp -r /etc/iproute2 "$root/etc/"
+	cp "$sysroot/etc/libibverbs.d/rxe.driver" "$root/etc/libibverbs.d/"
+	[ ! -d "$sysroot/etc/iproute2" ] || cp -r "$sysroot/etc/iproute2" "$root/etc/"
 }
 
 pack()
@@ -150,6 +191,7 @@ make_base()
 {
 	rel=$1
 	out=$2
+	for_kernel "$rel"
 	[ -e "$cache/kernels/$rel/modules/modules.dep" ] ||
 		die "kernel $rel is not in the cache: run fetch.sh"
 
@@ -167,7 +209,8 @@ make_base()
 	echo '127.0.0.1 localhost' > "$root/etc/hosts"
 	echo 'hosts: files' > "$root/etc/nsswitch.conf"
 	printf 'tcp\t6\tTCP\nudp\t17\tUDP\n' > "$root/etc/protocols"
-	[ ! -e /etc/ld.so.conf ] || {
+	# (the loader of arm64 knows the folders of Debian)
+	[ -n "$sysroot" ] || [ ! -e /etc/ld.so.conf ] || {
 		cp -r /etc/ld.so.conf /etc/ld.so.conf.d "$root/etc/"
 		ldconfig -r "$root"
 	}
@@ -176,8 +219,9 @@ make_base()
 
 make_run()
 {
-	out=$1
-	shift
+	for_kernel "$1"
+	out=$2
+	shift 2
 	tmp=$(mktemp -d "${TMPDIR:-/tmp}/initramfs.XXXXXX")
 	trap 'rm -rf "$tmp"' EXIT
 	root=$tmp/root
@@ -215,7 +259,7 @@ make_run()
 	pack "$root" "$out"
 }
 
-[ $# -ge 2 ] || die "usage: mkinitramfs.sh base RELEASE OUT | run OUT [PATH...]"
+[ $# -ge 2 ] || die "usage: mkinitramfs.sh base RELEASE OUT | run RELEASE OUT [PATH...]"
 cmd=$1
 shift
 case $cmd in

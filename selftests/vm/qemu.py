@@ -8,23 +8,32 @@ import socket
 import subprocess
 import tempfile
 
-from common import CACHE, TestBed, build_initrd, vmlinuz
+from common import CACHE, TestBed, arch_of, build_initrd, vmlinuz
 
 PROBE_LIMIT = 12	# seconds in which a KVM guest must print its nonce
 
 
-def qemu_base(accel, cpus, mem):
+# what differs by architecture: machine, console, virtual CPU of TCG
+MACHINES = {
+    None: (["qemu-system-x86_64"], "ttyS0", "max,-cx16"),
+    # (pointers are signed by a hash that is quick to emulate)
+    "arm64": (["qemu-system-aarch64", "-machine", "virt,gic-version=3"], "ttyAMA0",
+              "max,pauth-impdef=on")}
+
+
+def qemu_base(accel, cpus, mem, arch=None):
     # Under TCG the flags after a CMPXCHG16B can be wrong for one instruction: an interrupt at
     # that moment returns with TF set, and the guest panics in exc_debug_kernel().
-    cpu = "host" if accel == "kvm" else "max,-cx16"
+    program, _, tcg_cpu = MACHINES[arch]
+    cpu = "host" if accel == "kvm" else tcg_cpu
     acc = {"kvm": "kvm", "icount": "tcg,thread=single"}.get(accel, "tcg,thread=multi")
     # One nanosecond of the guest is one instruction, and idle time passes at once.
     count = ["-icount", "shift=0,align=off,sleep=off"] if accel == "icount" else []
     # With maxcpus=1 TCG omits barriers and locked instructions. But QEMU's I/O thread runs beside
     # the processor: the kick of a NIC is lost, and the NIC never sends again.
     smp = f"{cpus},maxcpus={max(cpus, 2)}"
-    return ["qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot",
-            "-accel", acc, "-cpu", cpu, "-smp", smp, "-m", str(mem)] + count
+    return program + ["-nodefaults", "-display", "none", "-no-reboot",
+                      "-accel", acc, "-cpu", cpu, "-smp", smp, "-m", str(mem)] + count
 
 
 def kvm_works(rel):
@@ -81,20 +90,23 @@ class Qemu(TestBed):
         self.text = self.accel
 
     def choose_accel(self, rel):
+        if arch_of(rel):
+            return "tcg"
         return os.environ.get("SMC_VM_ACCEL") or ("kvm" if kvm_works(rel) else "tcg")
 
     def command(self, h, guest_ctl):
         opt = self.run.opt
+        arch = arch_of(h.release)
         mode = "router" if h.router else opt.mode
         # a guest that gets no processor while it checks its timer would report a broken timer
-        cmdline = (f"console=ttyS0 loglevel={opt.loglevel} panic=-1 panic_on_warn=1 oops=panic "
+        cmdline = (f"console={MACHINES[arch][1]} loglevel={opt.loglevel} panic=-1 panic_on_warn=1 oops=panic "
                    f"no_timer_check net.ifnames=0 smcvm.host={h.number} smcvm.mode={mode} "
                    f"smcvm.module={h.module} smcvm.nonce={h.nonce} {self.parameters} "
                    f"{opt.append}")
         serial = f"file:{h.console}"
         if opt.mode == "shell":
             serial = (f"unix:{os.path.join(self.run.out, h.name + '.tty')},server=on,wait=off")
-        cmd = qemu_base(self.accel, opt.cpus, opt.mem) + [
+        cmd = qemu_base(self.accel, opt.cpus, opt.mem, arch) + [
             "-serial", serial, "-kernel", vmlinuz(h.release), "-initrd", h.initrd,
             "-append", cmdline.strip(), "-device", "virtio-rng-pci",
             "-device", "virtio-serial-pci",

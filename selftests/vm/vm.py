@@ -423,7 +423,7 @@ def parse(argv):
                    "instructions, User Mode Linux, or User Mode Linux with a debug kernel")
     p.add_argument("--topology", choices=("two", "netns", "lo"), default="two",
                    help="two: each host has a kernel (default); on UML also netns: two "
-                   "namespaces of one kernel; on UML and insn lo: one host with RDMA on lo")
+                   "namespaces of one kernel; lo: one host with RDMA on lo")
     p.add_argument("--kernel", help="series or release; A,B for one per host (default: "
                    + ", ".join(f"{b} {v[1]}" for b, v in BEDS.items()) + ")")
     p.add_argument("--module", default="intree",
@@ -470,8 +470,8 @@ def parse(argv):
         opt.kernel = BEDS[opt.bed][1]
     if opt.bed == "insn":
         opt.topology, opt.pcap = "lo", "off"
-    elif opt.bed == "qemu" and (opt.topology != "two" or opt.virtual_time):
-        p.error("--topology and --virtual-time need --bed uml")
+    elif opt.bed == "qemu" and (opt.topology == "netns" or opt.virtual_time):
+        p.error("--topology netns and --virtual-time need --bed uml")
     if opt.virtual_time and (opt.topology == "two" or opt.kernel != "uml-plain"):
         p.error("--virtual-time needs one instance of the plain kernel")
     if opt.topology == "lo":
