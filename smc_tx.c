@@ -339,7 +339,7 @@ static struct smc_wr_write *tx_chain_add_write(const struct smc_conn *conn,
 	struct smc_wr_write *write = &chain->write[chain->n++];
 	u32 slot = conn->link->slot;
 
-	/* all that is read in any case; zeroing the rest would cost as much as the WRITE */
+	/* what the caller may leave as it is; zeroing the rest would cost as much as the WRITE */
 	write->len = 0;
 	write->raddr = rtoken->addr[slot] + conn->tx.claim.off + dst;
 	write->rkey = rtoken->rkey[slot];

@@ -327,9 +327,11 @@ static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
 {
 	bool copy = !write->nsge && smc_qp_copies_write(qp, write->len);
 
-	sge->addr = copy ? (uintptr_t)write->vaddr : write->laddr;
-	sge->length = write->len;
-	sge->lkey = copy ? 0 : write->lkey;
+	if (!write->nsge) {
+		sge->addr = copy ? (uintptr_t)write->vaddr : write->laddr;
+		sge->length = write->len;
+		sge->lkey = copy ? 0 : write->lkey;
+	}
 	wr->wr.sg_list = write->nsge ? write->sge : sge;
 	wr->wr.num_sge = write->nsge ?: 1;
 	wr->wr.wr_cqe = &qp->write_cqe;

@@ -12,6 +12,7 @@ cache=${SMC_VM_CACHE:-$top/.cache/vm}
 here=$top/selftests/prove
 out=$top/build/prove
 names=("$@")
+limit=600	# seconds for one proof or test; those of the tables need one minute at most
 checks=(--bounds-check --pointer-check --pointer-overflow-check --signed-overflow-check
 	--undefined-shift-check --div-by-zero-check --unwinding-assertions --slice-formula
 	--no-malloc-may-fail)	# what malloc() stands for exists
@@ -56,7 +57,7 @@ cbmc()
 	local tree=$1 name=$2 file=$3 rounds=$4
 
 	shift 4
-	"$cache/cbmc/cbmc" -I "$tree/include" "$here/$file" "${@/#/$tree/proto/}" --function "$name" \
+	timeout "$limit" "$cache/cbmc/cbmc" -I "$tree/include" "$here/$file" "${@/#/$tree/proto/}" --function "$name" \
 		--unwind "$rounds" "${checks[@]}" > "$out/$name.log" 2>&1
 }
 
@@ -102,7 +103,7 @@ planted()
 # litmus NAME FILE RESULT
 litmus()
 {
-	if "$cache/herd/herd7" "$2" > "$out/$1.log" 2>&1 &&
+	if timeout "$limit" "$cache/herd/herd7" "$2" > "$out/$1.log" 2>&1 &&
 	   grep -q "^Observation $1 $3 " "$out/$1.log"; then
 		return 0
 	fi
@@ -187,5 +188,6 @@ else
 	sed 's/^/# /' "$out/fetch.log"
 	result 1 'cbmc cannot be fetched'
 fi
+[ "$n" -gt 0 ] || result 1 "${names[*]}: no such proof or test"
 echo "1..$n"
 exit $rc

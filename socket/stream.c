@@ -128,13 +128,13 @@ void smc_stream_sync(struct smc_sock *smc)
 	if ((err == ECONNRESET || err == EPIPE) && stream_clcsock_aborted(smc))
 		err = ECONNABORTED;
 	/*
-	 * An orderly end has no error; store an error once per connection. Who sees the error or the
-	 * shutdown sees the bytes that came before the state, also on a third processor: a write
-	 * barrier would order only what is stored here.
+	 * An orderly end has no error; store an error once per connection. Who sees the error or
+	 * the shutdown sees the bytes that came before the state, also on a third processor: a
+	 * write barrier would order only what is stored here.
 	 */
 	if (err && tcp == TCP_CLOSE && !test_and_set_bit(SMC_SF_ERR_REPORTED, &smc->flags))
 		smp_store_release(&sk->sk_err, err);	/* pairs with recvmsg_read_state() */
-	/* after the error; pairs with smp_rmb() in poll and recvmsg */
+	/* after the error; pairs with smp_rmb() in recvmsg, and for the error in poll */
 	smp_store_release(&sk->sk_shutdown, sk->sk_shutdown | shutdown);
 	smc_sock_store_state(sk, tcp);
 	WRITE_ONCE(smc->synced_state, state);

@@ -90,8 +90,8 @@ struct smc_wr_slot {
 
 /**
  * struct smc_wr_write - one RDMA WRITE of a chain
- * @laddr: local address: DMA/iova address for @lkey; not read if the bytes are copied by the post
- *	(smc_qp_copies_write())
+ * @laddr: local address: DMA/iova address for @lkey; not read if the post copies the bytes
+ *	(smc_qp_copies_write()), or if they are in @sge
  * @vaddr: kernel virtual address of the same bytes, read if they are
  * @lkey: local key, as @laddr
  * @len: bytes
