@@ -8,7 +8,7 @@
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+provers=${SMC_VM_CACHE:-$top/.cache/vm}/provers
 here=$top/selftests/prove
 out=$top/build/prove
 names=("$@")
@@ -57,7 +57,7 @@ cbmc()
 	local tree=$1 name=$2 file=$3 rounds=$4
 
 	shift 4
-	timeout "$limit" "$cache/cbmc/cbmc" -I "$tree/include" "$here/$file" "${@/#/$tree/proto/}" --function "$name" \
+	timeout "$limit" "$provers/cbmc" -I "$tree/include" "$here/$file" "${@/#/$tree/proto/}" --function "$name" \
 		--unwind "$rounds" "${checks[@]}" > "$out/$name.log" 2>&1
 }
 
@@ -103,7 +103,7 @@ planted()
 # litmus NAME FILE RESULT
 litmus()
 {
-	if timeout "$limit" "$cache/herd/herd7" "$2" > "$out/$1.log" 2>&1 &&
+	if timeout "$limit" "$provers/herd7" "$2" > "$out/$1.log" 2>&1 &&
 	   grep -q "^Observation $1 $3 " "$out/$1.log"; then
 		return 0
 	fi
@@ -176,17 +176,12 @@ for name in "$here"/litmus/*.litmus; do
 	name=$(basename "$name" .litmus)
 	grep -q "^${name}	" "$here/litmus.txt" || result 1 "litmus.$name: not in litmus.txt"
 done
-if "$top/scripts/fetch-herd.sh" "$cache/herd" > "$out/fetch.log" 2>&1; then
+if "$top/scripts/fetch-provers.sh" "$provers" > "$out/fetch.log" 2>&1; then
 	litmus_tests
-else
-	sed 's/^/# /' "$out/fetch.log"
-	result 1 'herd7 cannot be fetched'
-fi
-if "$top/scripts/fetch-cbmc.sh" "$cache/cbmc" > "$out/fetch.log" 2>&1; then
 	proofs
 else
 	sed 's/^/# /' "$out/fetch.log"
-	result 1 'cbmc cannot be fetched'
+	result 1 'the programs cannot be fetched'
 fi
 [ "$n" -gt 0 ] || result 1 "${names[*]}: no such proof or test"
 echo "1..$n"
