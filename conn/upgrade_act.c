@@ -434,3 +434,19 @@ void smc_conn_upgrade_get_states(struct smc_conn *conn, struct smc_upgrade *stat
 	*states = conn->upgrade->fsm;
 	spin_unlock_bh(&conn->lock);
 }
+
+/**
+ * smc_conn_upgrade_get_view() - Read what a reader has to know, at one moment
+ * @conn: connection with an upgrade
+ * @view: filled in
+ *
+ * Context: Takes conn->lock.
+ */
+void smc_conn_upgrade_get_view(struct smc_conn *conn, struct smc_conn_upgrade_view *view)
+{
+	spin_lock_bh(&conn->lock);
+	view->states = conn->upgrade->fsm;
+	view->rx_s = conn->upgrade->rx_s;
+	view->ended = conn->rx.ended;
+	spin_unlock_bh(&conn->lock);
+}
