@@ -491,3 +491,36 @@ struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *add
 	rcu_read_unlock();
 	return lgr;
 }
+
+/**
+ * smc_lgr_serves_path() - check whether a group serves a connection with this path
+ * @lgr: group
+ * @own: device and port of the connection's path
+ * @vlan: VLAN of the connection
+ *
+ * Any context.
+ *
+ * Return: true if so: VLAN and a usable link fit.
+ */
+bool smc_lgr_serves_path(struct smc_lgr *lgr, const struct smc_path *own, u16 vlan)
+{
+	return (lgr->peer.version > 1 || lgr->peer.vlan == vlan) && lgr_has_port_link(lgr, own);
+}
+
+/**
+ * smc_lgr_reserve_place() - reserve a place for a connection in a group that was found by address
+ * @lgr: group
+ *
+ * Used up or given back as that of smc_lgr_reserve_conn(). Process context, sleeps.
+ *
+ * Return: true if the group had a free place and takes connections.
+ */
+bool smc_lgr_reserve_place(struct smc_lgr *lgr)
+{
+	bool ok;
+
+	mutex_lock(&smc_registry.lock);
+	ok = smc_lgr_reserve_conn(lgr);
+	mutex_unlock(&smc_registry.lock);
+	return ok;
+}

@@ -110,6 +110,12 @@ enum smc_stat {
 	SMC_STAT_RX_UPGRADE,		/* UPGRADE messages received */
 	SMC_STAT_RX_UPGRADE_DROP,	/* of these: malformed, not announced, late, too many */
 	SMC_STAT_UPGRADE_AGAIN,		/* UPGRADE messages sent again: no answer for a while */
+	SMC_STAT_DEFERRED,		/* connections that began as TCP and may change over */
+	SMC_STAT_UPGRADE_ASKED,		/* client: of these: asked */
+	SMC_STAT_UPGRADE_REFUSED,	/* client: the server said no */
+	SMC_STAT_UPGRADE_WITHDRAWN,	/* requests withdrawn before GO, at both ends */
+	SMC_STAT_UPGRADED,		/* connections that changed over to RDMA */
+	SMC_STAT_UPGRADE_TCP_BYTES,	/* bytes of both directions that TCP had carried by then */
 	SMC_STAT_MAX
 };
 
