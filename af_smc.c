@@ -8,7 +8,9 @@
  *   Socket (struct smc_sock, socket/): the application's socket. Its mode is UNDECIDED before
  *   connect(), during the handshake and while it listens, then TCP or SMC. TCP is left by close()
  *   only, SMC also by connect(AF_UNSPEC). Calls go to socket/fallback.c in TCP mode, to
- *   socket/stream.c, sendmsg.c and recvmsg.c in SMC mode, to socket/accept.c on a listener.
+ *   socket/stream.c, sendmsg.c and recvmsg.c in SMC mode, to socket/accept.c on a listener. With
+ *   net.smc.upgrade_bytes the mode may be DEFERRED instead: TCP that may change over to RDMA in
+ *   mid-stream (socket/deferred.c, upgrade.c).
  *
  *   clcsock (struct smc_clcsock, tcp/): the in-kernel TCP socket that each SMC socket owns. The
  *   handshake sends CLC messages over it. In TCP mode it transports the stream. In SMC mode it
@@ -67,10 +69,13 @@
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/handshake/autosmc.h>
+#include <smc/handshake/upgradable.h>
+#include <smc/lgr/lgr.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/socket/af_smc.h>
 #include "socket/accept.h"
 #include "socket/cmsg.h"
+#include "socket/deferred.h"
 #include "socket/fallback.h"
 #include "socket/sockopt.h"
 #include "socket/stream.h"
@@ -84,11 +89,16 @@ static void sock_disconnect_clcsock(struct smc_sock *smc)
 	sock_error(smc->clcsock.sock->sk);
 }
 
-/* SMC cannot honour an option: an idle socket, or later connections of a listener, become TCP. */
+/*
+ * SMC cannot honour an option: an idle socket, or later connections of a listener, become TCP, and
+ * so does a deferred socket whose two ends have not agreed.
+ */
 static void sock_exclude_smc(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		smc_deferred_exclude(smc);
 	lock_sock(sk);
 	if (smc->listener)
 		smc_accept_exclude_smc(smc);
@@ -109,12 +119,21 @@ static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return 0;
 	smc_clcsock_set_file(&smc->clcsock, sock->file);
-	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED && smc_sockopt_has_excluded_smc(smc))
+	if (smc_sock_mode(smc) != SMC_MODE_TCP && smc_sockopt_has_excluded_smc(smc))
 		sock_exclude_smc(smc);
 	return smc_sockopt_push(smc);
 }
 
 /* ---- connect ----------------------------------------------------------------- */
+
+/* A server whose peer can upgrade: later connections may begin as TCP. */
+static void sock_connect_learn(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	struct net *net = sock_net(smc_sock_sk(smc));
+
+	if (smc_deferred_is_on(net) && smc_peer_can(&conn->lgr->peer, SMC_CAP_UPGRADE))
+		smc_upgradable_add(net, &conn->path.remote.addr, conn->path.remote.port);
+}
 
 /*
  * smc_hs.done of a client. Work context. Must not take the socket lock: sock_connect_cancel() waits
@@ -128,6 +147,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 
 	switch (res->outcome) {
 	case SMC_HS_SMC:
+		sock_connect_learn(smc, res->conn);
 		smc_stream_start(smc, res->conn);
 		break;
 	case SMC_HS_TCP:
@@ -190,30 +210,40 @@ static void sock_connect_cancel(struct smc_sock *smc)
 	}
 }
 
+/* Read an address of connect(), IPv4 as v4-mapped; zero if it is not valid. Return the port. */
+static u16 sock_connect_read_addr(const void *addr, int len, struct in6_addr *peer)
+{
+	const struct sockaddr_in6 *sin6 = addr;
+	const struct sockaddr_in *sin = addr;
+
+	*peer = (struct in6_addr){};
+	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET) {
+		/* INADDR_ANY: TCP connects to a local address */
+		if (sin->sin_addr.s_addr)
+			ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, peer);
+		return ntohs(sin->sin_port);
+	}
+	if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6) {
+		*peer = sin6->sin6_addr;
+		return ntohs(sin6->sin6_port);
+	}
+	return 0;
+}
+
 /*
  * Return the reason not to try SMC with this address, or 0. The clcsock's connect() checks that the
  * address is valid.
  */
 static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 {
-	const struct sockaddr_in6 *sin6 = addr;
-	const struct sockaddr_in *sin = addr;
 	struct net *net = sock_net(smc_sock_sk(smc));
 	struct smc_rules_path path;
-	struct in6_addr peer = {};
-	u16 port = 0;
+	struct in6_addr peer;
+	u16 port;
 
 	if (test_bit(SMC_SF_TCP_ONLY, &smc->flags))
 		return SMC_CLC_DECL_SOCKOPT;
-	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET) {
-		port = ntohs(sin->sin_port);
-		/* INADDR_ANY: TCP connects to a local address */
-		if (sin->sin_addr.s_addr)
-			ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &peer);
-	} else if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6) {
-		port = ntohs(sin6->sin6_port);
-		peer = sin6->sin6_addr;
-	}
+	port = sock_connect_read_addr(addr, len, &peer);
 	smc_rules_path(smc->clcsock.sock->sk, &path);
 	path.remote.addr = peer;
 	path.remote.port = port;
@@ -224,7 +254,33 @@ static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
 	return smc_hs_check_allowed(net, &peer, port);
 }
 
-/* Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS or an error. */
+/*
+ * Return whether the connection begins as TCP: a group lives over which it can continue, to a
+ * server that is known to do so. Those that are bound to a device are not found by their peer.
+ */
+static bool sock_connect_defers(struct smc_sock *smc, const void *addr, int len)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	struct net *net = sock_net(smc_sock_sk(smc));
+	struct in6_addr peer;
+	struct smc_lgr *lgr;
+	u16 port;
+
+	if (!smc_deferred_is_on(net) || READ_ONCE(csk->sk_bound_dev_if))
+		return false;
+	port = sock_connect_read_addr(addr, len, &peer);
+	if (!smc_upgradable_knows(net, &peer, port))
+		return false;
+	lgr = smc_lgr_find_by_addr(net, &peer, 0, NULL, SMC_CAP_UPGRADE);
+	if (lgr)
+		smc_lgr_put(lgr);
+	return lgr;
+}
+
+/*
+ * Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS, SMC_DEFERRED_OVER: the connection
+ * begins as TCP, or an error.
+ */
 static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
@@ -236,6 +292,8 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
 	force_tcp = sock_connect_refused(smc, addr, len);
+	if (!force_tcp && sock_connect_defers(smc, addr, len) && !smc_deferred_start(smc))
+		return SMC_DEFERRED_OVER;
 	if (force_tcp)
 		smc_clcsock_withdraw_option(&smc->clcsock);
 	else
@@ -306,6 +364,7 @@ static int sock_connect_end(struct socket *sock, void *addr, int len)
 		rc = sock_error(sk) ?: -ECONNABORTED;
 		smc_stream_disconnect(smc);
 		break;
+	case SMC_MODE_DEFERRED:	/* without a handshake */
 	case SMC_MODE_UNDECIDED:
 	default:
 		rc = sock_error(sk) ?: -ECONNABORTED;
@@ -353,6 +412,8 @@ static int sock_disconnect(struct socket *sock, void *addr, int len, int flags)
 	sock_connect_cancel(smc);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		smc_stream_disconnect(smc);
+	else if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		smc_deferred_disconnect(smc);
 	if (listened)
 		smc_fallback_attach(smc, sock);
 	rc = smc_fallback_connect(smc, addr, len, flags);
@@ -378,7 +439,11 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 		return sock_disconnect(sock, addr, len, flags);
 	if (rc)
 		return rc;
-	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+	/* the connection of a deferred socket has failed: the next one is TCP */
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED &&
+	    smc->clcsock.sock->state == SS_UNCONNECTED)
+		smc_deferred_exclude(smc);
+	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED)
 		return sock_connect_tcp(sock, addr, len, flags);
 
 	lock_sock(sk);
@@ -392,6 +457,10 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 		break;
 	case SS_UNCONNECTED:
 		rc = sock_connect_begin(smc, addr, len);
+		if (rc == SMC_DEFERRED_OVER) {
+			release_sock(sk);
+			return sock_connect_tcp(sock, addr, len, flags);
+		}
 		if (rc != -EINPROGRESS)
 			goto out;
 		sock->state = SS_CONNECTING;
@@ -434,6 +503,8 @@ static int smc_sock_listen(struct socket *sock, int backlog)
 	rc = sock_enter_call(smc, sock);
 	if (rc)
 		return rc;
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED && sock->state == SS_UNCONNECTED)
+		smc_deferred_exclude(smc);
 	lock_sock(sk);
 	rc = -EINVAL;
 	if (sock->state != SS_UNCONNECTED)
@@ -479,11 +550,10 @@ static int smc_sock_getname(struct socket *sock, struct sockaddr *addr, int peer
 	struct smc_sock *smc = smc_sk(sock->sk);
 
 	if (peer && (smc_sock_is_connecting(smc) ||
-		     (smc_sock_mode(smc) == SMC_MODE_SMC &&
-		      inet_sk_state_load(sock->sk) == TCP_CLOSE)))
+		     (smc_sock_is_smc(smc) && inet_sk_state_load(sock->sk) == TCP_CLOSE)))
 		return -ENOTCONN;
 	/* 2 returns the address even if the clcsock timed out: the connection outlives that */
-	if (peer && smc_sock_mode(smc) == SMC_MODE_SMC)
+	if (peer && smc_sock_is_smc(smc))
 		peer = 2;
 	return smc_sock_clcsock_ops(smc)->getname(smc->clcsock.sock, addr, peer);
 }
@@ -506,8 +576,16 @@ again:
 		return rc;
 	case SMC_MODE_SMC:
 		return flags & MSG_FASTOPEN ? -EISCONN : smc_stream_sendmsg(smc, msg, len);
+	case SMC_MODE_DEFERRED:
 	case SMC_MODE_UNDECIDED:
 		break;
+	}
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		rc = smc_deferred_sendmsg(smc, msg, len);
+		if (rc == SMC_DEFERRED_OVER)
+			goto again;
+		sock->state = smc->clcsock.sock->state;
+		return rc;
 	}
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
@@ -543,6 +621,8 @@ static int smc_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 again:
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)
 		return smc_fallback_recvmsg(smc, msg, len, flags);
+	if (flags & MSG_ERRQUEUE && smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		return smc_deferred_recvmsg(smc, msg, len, flags);
 	/* completions of MSG_ZEROCOPY first, then ICMP errors and time stamps of the clcsock */
 	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
 		return smc_cmsg_recv_errqueue(smc, msg, len);
@@ -550,6 +630,12 @@ again:
 		return smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return smc_stream_recvmsg(smc, msg, len, flags);
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		rc = smc_deferred_recvmsg(smc, msg, len, flags);
+		if (rc == SMC_DEFERRED_OVER)
+			goto again;
+		return rc;
+	}
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
 		rc = sock_connect_wait(smc, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
@@ -582,8 +668,15 @@ again:
 		return smc_fallback_splice_read(smc, pos, pipe, len, flags);
 	case SMC_MODE_SMC:
 		return smc_stream_splice_read(smc, pipe, len, nonblock);
+	case SMC_MODE_DEFERRED:
 	case SMC_MODE_UNDECIDED:
 		break;
+	}
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		rc = smc_deferred_splice_read(smc, pos, pipe, len, flags);
+		if (rc == SMC_DEFERRED_OVER)
+			goto again;
+		return rc;
 	}
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
@@ -621,6 +714,12 @@ static ssize_t smc_sock_sendpage(struct socket *sock, struct page *page, int off
 		return rc;
 	case SMC_MODE_UNDECIDED:
 		return sock_no_sendpage(sock, page, offset, size, flags);
+	case SMC_MODE_DEFERRED:
+		sock_enter_call(smc, sock);
+		rc = smc_deferred_sendpage(smc, page, offset, size, flags);
+		if (rc != SMC_DEFERRED_OVER)
+			return rc;
+		break;
 	case SMC_MODE_SMC:
 		break;
 	}
@@ -640,6 +739,8 @@ static void smc_sock_splice_eof(struct socket *sock)
 		smc_stream_flush(smc);
 	else if (smc_sock_mode(smc) == SMC_MODE_TCP && smc_sock_clcsock_ops(smc)->splice_eof)
 		smc_sock_clcsock_ops(smc)->splice_eof(smc->clcsock.sock);
+	else if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		smc_deferred_splice_eof(smc);
 }
 #endif
 
@@ -654,9 +755,12 @@ static __poll_t smc_sock_poll(struct file *file, struct socket *sock, poll_table
 		return smc_fallback_poll(smc, file);
 	case SMC_MODE_SMC:
 		return smc_stream_poll(smc);
+	case SMC_MODE_DEFERRED:
 	case SMC_MODE_UNDECIDED:
 		break;
 	}
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		return smc_deferred_poll(smc, file);
 	if (test_bit(SMC_SF_LISTEN, &smc->flags))
 		return smc_accept_poll(smc);
 	if (smc_sock_is_connecting(smc))
@@ -682,6 +786,13 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 	}
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return smc_stream_shutdown(smc, how);
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		rc = smc_deferred_shutdown(smc, how);
+		if (rc == SMC_DEFERRED_OVER)
+			return smc_sock_shutdown(sock, how);
+		sock->state = smc->clcsock.sock->state;
+		return rc;
+	}
 
 	lock_sock(sk);
 	rc = 0;
@@ -765,6 +876,9 @@ static int smc_sock_mmap(struct file *file, struct socket *sock, struct vm_area_
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
+	/* for TCP_ZEROCOPY_RECEIVE */
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		smc_deferred_exclude(smc);
 	if (smc_sock_mode(smc) != SMC_MODE_TCP)
 		return sock_no_mmap(file, sock, vma);
 	return smc_sock_clcsock_ops(smc)->mmap(file, smc->clcsock.sock, vma);
@@ -905,9 +1019,12 @@ int __init smc_family_init(void)
 	rc = smc_stream_init();
 	if (rc)
 		goto out_sock;
-	rc = smc_accept_init();
+	rc = smc_deferred_init();
 	if (rc)
 		goto out_stream;
+	rc = smc_accept_init();
+	if (rc)
+		goto out_deferred;
 	rc = smc_clcsock_init();
 	if (rc)
 		goto out_accept;
@@ -917,6 +1034,8 @@ int __init smc_family_init(void)
 	return 0;
 out_accept:
 	smc_accept_exit();
+out_deferred:
+	smc_deferred_exit();
 out_stream:
 	smc_stream_exit();
 out_sock:
@@ -931,6 +1050,7 @@ void smc_family_exit(void)
 	/* a softirq may still run a callback of a released clcsock */
 	synchronize_net();
 	smc_accept_exit();
+	smc_deferred_exit();
 	smc_stream_exit();
 	smc_sock_exit();
 }

@@ -134,6 +134,35 @@ void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msgh
 }
 
 /**
+ * smc_cmsg_wants_inq() - check whether a recvmsg() reports how much is left
+ * @smc: socket
+ * @msg: message of recvmsg()
+ *
+ * Return: true if so.
+ */
+bool smc_cmsg_wants_inq(const struct smc_sock *smc, const struct msghdr *msg)
+{
+	return msg->msg_get_inq || cmsg_inq_enabled(smc);
+}
+
+/**
+ * smc_cmsg_put_inq() - report how much is left for a reader, in TCP and in the ring
+ * @smc: deferred socket, locked
+ * @conn: connection of the socket
+ * @msg: message of the call
+ * @more: bytes that TCP has for the reader
+ */
+void smc_cmsg_put_inq(const struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
+		      u32 more)
+{
+	size_t n = more + cmsg_inq(conn, sock_flag(&smc->inet.sk, SOCK_URGINLINE));
+
+	msg->msg_inq = min_t(size_t, n, INT_MAX);
+	if (cmsg_inq_enabled(smc))
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq), &msg->msg_inq);
+}
+
+/**
  * smc_cmsg_options_changed() - start to record arrival times if an option needs them
  * @smc: socket in any mode; called after a change of options and at the start of SMC mode
  */

@@ -42,6 +42,9 @@ void smc_fallback_pull_error(struct smc_sock *smc)
 		WRITE_ONCE(sk->sk_err_soft, soft);
 	if (!READ_ONCE(csk->sk_err))
 		return;
+	/* after an upgrade the connection says what the error means */
+	if (READ_ONCE(smc->conn))
+		return;
 	spin_lock_bh(&smc->state_lock);
 	if (inet_sk_state_load(csk) == TCP_CLOSE) {
 		err = xchg(&csk->sk_err, 0);
@@ -160,7 +163,7 @@ static void fallback_set_callbacks(struct sock *csk)
 void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
 {
 	smc_clcsock_share_wq(&smc->clcsock, sock);
-	if (smc_sock_mode(smc) != SMC_MODE_TCP)
+	if (smc_sock_mode(smc) != SMC_MODE_TCP && smc_sock_mode(smc) != SMC_MODE_DEFERRED)
 		return;
 	fallback_set_callbacks(smc->clcsock.sock->sk);
 	smc_fallback_pull_error(smc);

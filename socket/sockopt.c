@@ -26,6 +26,7 @@
 #include <smc/conn/tx.h>
 #include <uapi/linux/smc_own.h>
 #include "cmsg.h"
+#include "deferred.h"
 #include "keepalive.h"
 #include "sockopt.h"
 
@@ -188,7 +189,7 @@ static int sockopt_push_packets(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 	struct sk_filter *fp = sockopt_filter(sk);
 
-	if (smc_sock_is_connecting(smc) || smc_sock_mode(smc) == SMC_MODE_SMC)
+	if (smc_sock_is_connecting(smc) || smc_sock_is_smc(smc))
 		return 0;
 	sockopt_push_tsflags(csk, READ_ONCE(sk->sk_tsflags));
 	/* fail the call rather than bypass the filter */
@@ -765,8 +766,12 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 	if (level == SOL_SMC)
 		return sockopt_get_smc(smc, name, val, len);
 	if (level == SOL_TCP && name == TCP_INFO &&
-	    (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)))
+	    (smc_sock_is_smc(smc) || smc_sock_is_connecting(smc)))
 		return sockopt_get_tcp_info(smc, val, len);
+	/* it takes bytes from TCP */
+	if (level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
+	    smc_sock_mode(smc) == SMC_MODE_DEFERRED && smc_deferred_exclude(smc))
+		return -EOPNOTSUPP;
 	if (level == SOL_TCP && name == TCP_SAVE_SYN) {
 		saves = smc_option_get_save_syn(&smc->clcsock.option, csock->sk);
 		if (saves >= 0)
@@ -833,7 +838,11 @@ int smc_sockopt_ioctl(struct smc_sock *smc, unsigned int cmd, unsigned long arg)
 	bool known;
 	int answer;
 
-	if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)) {
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED && smc_sock_is_smc(smc)) {
+		answer = smc_deferred_get_queue(smc, cmd, &known);
+		if (known)
+			return put_user(answer, (int __user *)arg);
+	} else if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)) {
 		answer = sockopt_queue_length(smc, cmd, &known);
 		if (known)
 			return put_user(answer, (int __user *)arg);

@@ -19,17 +19,23 @@
 #include <smc/proto/upgrade.h>
 #include <smc/tcp/clcsock.h>
 
+struct smc_deferred;
 struct smc_listener;
 struct smc_stats;
 
 /*
  * UNDECIDED -> TCP, UNDECIDED -> SMC at the end of the handshake, or earlier if SMC is excluded;
  * SMC -> UNDECIDED by connect(AF_UNSPEC). TCP is final.
+ *
+ * UNDECIDED -> DEFERRED without a handshake: the connection begins as TCP and may change over to
+ * RDMA (socket/deferred.h), for which the mode stays. DEFERRED -> TCP if SMC is excluded before the
+ * two ends have agreed, and by connect(AF_UNSPEC).
  */
 enum smc_mode {
 	SMC_MODE_UNDECIDED,
 	SMC_MODE_TCP,
 	SMC_MODE_SMC,
+	SMC_MODE_DEFERRED,
 };
 
 /* protocol argument of socket(AF_SMC, ...); also selects one of the two socket tables */
@@ -53,12 +59,13 @@ enum smc_sock_flag {
  * struct smc_sock - one SMC socket
  * @inet: first, so that inet_sk() is valid
  * @clcsock: clcsock; from create (or the accept work) to release
- * @mode: UNDECIDED, TCP, SMC; written under @state_lock by store-release
+ * @mode: enum smc_mode; written under @state_lock by store-release
  * @flags: enum smc_sock_flag
  * @state_lock: leaf, BH off: sk_state, sk_shutdown, sk_err, @mode, @conn, @err_copied,
  *	@listener
- * @conn: SMC mode: the connection, one reference. Set under @state_lock, cleared under the socket
- *	lock and @state_lock; a reader holds either lock
+ * @conn: SMC mode, or DEFERRED from the agreement on: the connection, one reference. Set under
+ *	@state_lock, cleared under the socket lock and @state_lock; a reader holds either lock
+ * @deferred: set once, before the mode is DEFERRED for the first time; freed with the socket
  * @synced_state: connection state when sk_state, sk_shutdown and sk_err were last derived; -1:
  *	never
  * @err_copied: error that was copied (not moved) from the clcsock, 0: none
@@ -92,6 +99,7 @@ struct smc_sock {
 	unsigned long flags;
 	spinlock_t state_lock; /* socket state; leaf */
 	struct smc_conn *conn;
+	struct smc_deferred *deferred;
 	int synced_state;
 	int err_copied;
 	unsigned int disconnects;
@@ -165,6 +173,18 @@ static inline enum smc_mode smc_sock_mode(const struct smc_sock *smc)
 	return smp_load_acquire(&smc->mode);
 }
 
+/*
+ * True if the stream goes over RDMA: in SMC mode, and after an upgrade, of which TCP may still
+ * carry the bytes before S. In DEFERRED mode a snapshot; once true it stays so while the program
+ * uses the socket, but for connect(AF_UNSPEC).
+ */
+static inline bool smc_sock_is_smc(const struct smc_sock *smc)
+{
+	enum smc_mode mode = smc_sock_mode(smc);
+
+	return mode == SMC_MODE_SMC || (mode == SMC_MODE_DEFERRED && READ_ONCE(smc->conn));
+}
+
 static inline bool smc_sock_is_connecting(const struct smc_sock *smc)
 {
 	return test_bit(SMC_SF_HS, &smc->flags);
@@ -224,7 +244,7 @@ static inline void smc_sock_show_bufsizes(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 
 	spin_lock_bh(&smc->state_lock);
-	if (smc->mode != SMC_MODE_SMC) {
+	if (smc->mode != SMC_MODE_SMC && !smc->conn) {
 		WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(csk->sk_sndbuf));
 		WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(csk->sk_rcvbuf));
 	}
@@ -268,7 +288,7 @@ struct smc_sock_link {
  * struct smc_sock_info - snapshot of a socket for smc_sock_for_each()
  * @sk: the socket; valid during the callback
  * @clcsock: the clcsock's struct sock, for addresses and ports; NULL: none
- * @mode: see enum smc_mode
+ * @mode: see enum smc_mode; DEFERRED is shown as what carries the stream, TCP or SMC
  * @server: accepted from a listener
  * @diag_state: state number of sock_diag
  * @own_reason: TCP mode: our diagnosis code

@@ -1,0 +1,1043 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Upgrade of deferred sockets (deferred.h, decision 0021): who may ask, requests of this host and
+ * of the peer, what the two ends have agreed, and the end of such a socket.
+ *
+ * A job prepares what a request needs, or judges one: it may wait for the peer (CONFIRM RKEY), so
+ * it is no part of a call, and none of the work of a group. There is one at a time for a socket.
+ * From smc_conn_upgrade_begin() on the connection has its own life, and its request with it; the
+ * socket has a reference, and gets notifications.
+ *
+ * The work of the socket does what a notification, or the clcsock, leads to and what needs process
+ * context. It serves the sockets of all users, and so never waits for the lock of a clcsock, which
+ * a call of a program may hold for as long as the program likes.
+ */
+#include <linux/jiffies.h>
+#include <linux/log2.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/base/fault.h>
+#include <smc/base/rules.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/tx.h>
+#include <smc/handshake/autosmc.h>
+#include <smc/handshake/upgradable.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
+#include <smc/llc/upgrade.h>
+#include <smc/rdma/path.h>
+#include <smc/tcp/orphan.h>
+#include "cmsg.h"
+#include "deferred.h"
+#include "fallback.h"
+#include "keepalive.h"
+#include "sockopt.h"
+#include "stream.h"
+
+/* RST may overtake RDMA WRITEs of the peer, and its A; as RESET_GRACE of a socket in SMC mode. */
+#define UPGRADE_GRACE		(HZ / 5)
+/* The lock of the clcsock is taken, or an urgent byte is not acknowledged: look again. */
+#define GATE_AGAIN	(HZ / 50)
+/* Pauses of a client after a request that led to nothing. */
+#define PAUSE_MIN		(1 * HZ)
+#define PAUSE_MAX		(300 * HZ)
+/* An option that excludes SMC looks again whether the peer has decided. */
+#define EXCLUDE_POLL		(HZ / 10)
+/* Rings and RMBEs are not smaller: programs that both write first rely on TCP's buffers. */
+#define RING_MIN		SZ_64K
+#define RING_MAX		SZ_1M
+
+static struct workqueue_struct *upgrade_wq;
+
+/* ---- the clcsock --------------------------------------------------------------- */
+
+/* smc_clcsock_events.received: the lock of the TCP socket is held. */
+static void upgrade_clcsock_received(void *owner)
+{
+	struct smc_sock *smc = owner;
+	struct smc_deferred *d = smc->deferred;
+
+	spin_lock_bh(&d->lock);
+	smc_clcsock_get_received(&smc->clcsock, &d->tcp);
+	spin_unlock_bh(&d->lock);
+}
+
+/* Note the error that TCP has ended with, before a reader takes it. */
+static void upgrade_note_tcp_error(struct smc_sock *smc)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	struct smc_deferred *d = smc->deferred;
+	int err = READ_ONCE(csk->sk_err);
+
+	if (!err || inet_sk_state_load(csk) != TCP_CLOSE)
+		return;
+	spin_lock_bh(&d->lock);
+	if (!d->tcp_err) {
+		d->tcp_err = err;
+		d->tcp_err_at = jiffies;
+	}
+	spin_unlock_bh(&d->lock);
+	/* reported by TCP: the connection does not report it once more */
+	if (!READ_ONCE(smc->conn))
+		set_bit(SMC_SF_ERR_REPORTED, &smc->flags);
+}
+
+/* smc_clcsock_events.changed: any context, TCP's own callback follows. */
+static void upgrade_clcsock_changed(void *owner)
+{
+	struct smc_sock *smc = owner;
+
+	upgrade_note_tcp_error(smc);
+	if (!READ_ONCE(smc->conn))
+		smc_fallback_pull_error(smc);
+	if (READ_ONCE(smc->deferred->conn))
+		smc_deferred_queue_work(smc);
+}
+
+static const struct smc_clcsock_events upgrade_clcsock_events = {
+	.changed = upgrade_clcsock_changed,
+	.received = upgrade_clcsock_received,
+};
+
+/* Watch the clcsock. Process context; takes its lock. Return false if another one does. */
+static bool upgrade_hook(struct smc_sock *smc, bool server)
+{
+	struct smc_deferred *d = smc->deferred;
+	struct sock *csk = smc->clcsock.sock->sk;
+
+	smc_clcsock_note_first(&smc->clcsock, server);
+	smc_fallback_detach(smc);
+	if (!smc_clcsock_hook(&smc->clcsock, &upgrade_clcsock_events, smc))
+		return false;
+	lock_sock(csk);
+	upgrade_clcsock_received(smc);
+	release_sock(csk);
+	WRITE_ONCE(d->hooked, true);
+	upgrade_clcsock_changed(smc);
+	return true;
+}
+
+/* ---- the connection and LLC ---------------------------------------------------- */
+
+/* smc_conn_upgrade_ops.get_tcp */
+static void upgrade_read_progress(struct smc_sock *owner, struct smc_conn_tcp *tcp)
+{
+	smc_deferred_get_tcp(owner, &tcp->rx);
+	tcp->acked = smc_clcsock_get_acked(&owner->clcsock, owner->deferred->s);
+}
+
+static void upgrade_send_request(struct smc_conn *conn)
+{
+	struct smc_upgrade_req *req = &conn->upgrade->req;
+	int rc;
+
+	req->elem = &conn->rx.elem;
+	req->token = conn->token;
+	req->proof = conn->upgrade->init.proof;
+	req->hint = conn->upgrade->init.hint;
+	smc_conn_get(conn);
+	rc = smc_upgrade_ask(conn->lgr, req);
+	if (!rc) {
+		smc_stats_inc(conn->net, SMC_STAT_UPGRADE_ASKED);
+		return;
+	}
+	/* a dead group tells the connection itself */
+	if (rc != -ECONNABORTED)
+		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_REFUSED);
+	smc_conn_put(conn);
+}
+
+static void upgrade_send_accept(struct smc_conn *conn)
+{
+	struct smc_upgrade_req *req = &conn->upgrade->req;
+	int rc;
+
+	req->elem = &conn->rx.elem;
+	req->token = conn->token;
+	smc_conn_get(conn);
+	rc = smc_upgrade_answer(conn->lgr, conn->upgrade->init.number, SMC_UPGRADE_YES, req);
+	if (!rc)
+		return;
+	if (rc == -ECANCELED)
+		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+	smc_conn_put(conn);
+}
+
+/* smc_conn_upgrade_ops.llc */
+static void upgrade_llc(struct smc_conn *conn, u32 actions)
+{
+	struct smc_upgrade_req *req = &conn->upgrade->req;
+
+	if (actions & SMC_UPGRADE_ACT_SEND_REQUEST)
+		upgrade_send_request(conn);
+	if (actions & SMC_UPGRADE_ACT_SEND_WITHDRAWAL)
+		smc_upgrade_withdraw(conn->lgr, req);
+	if (actions & SMC_UPGRADE_ACT_SEND_ACCEPT)
+		upgrade_send_accept(conn);
+	if (actions & SMC_UPGRADE_ACT_FREE_SLOT)
+		smc_upgrade_finish(conn->lgr, req);
+}
+
+static const struct smc_conn_upgrade_ops upgrade_conn_ops = {
+	.get_tcp = upgrade_read_progress,
+	.llc = upgrade_llc,
+};
+
+static struct smc_conn *upgrade_conn_of(struct smc_upgrade_req *req)
+{
+	return container_of(req, struct smc_conn_upgrade, req)->conn;
+}
+
+/* smc_upgrade_events.accepted */
+static void upgrade_accepted(struct smc_upgrade_req *req, struct smc_link *link,
+			     const struct smc_upgrade_msg *msg)
+{
+	struct smc_conn_peer_end end = {
+		.token = msg->token, .size = smc_wire_bsize_to_len(msg->bsize),
+		.index = msg->rmbe_idx, .link = link, .rkey = msg->rkey, .addr = msg->vaddr,
+	};
+
+	smc_conn_upgrade_take_accept(upgrade_conn_of(req), &end);
+}
+
+/* smc_upgrade_events.ended: the reference of the request goes. */
+static void upgrade_ended(struct smc_lgr *lgr, struct smc_upgrade_req *req,
+			  enum smc_upgrade_outcome outcome)
+{
+	struct smc_conn *conn = upgrade_conn_of(req);
+	bool server = conn->role == SMC_SERVER;
+
+	switch (outcome) {
+	case SMC_UPGRADE_OUT_REFUSED:
+		smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_REFUSED);
+		smc_upgradable_answered(lgr->net, &conn->path.remote.addr,
+					conn->path.remote.port,
+					req->reason == SMC_UPGRADE_UNKNOWN);
+		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_REFUSED);
+		break;
+	case SMC_UPGRADE_OUT_WITHDRAWN:
+		smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_WITHDRAWN);
+		smc_conn_upgrade_step(conn, server ? SMC_UPGRADE_EV_PEER_WITHDRAWAL :
+						     SMC_UPGRADE_EV_PEER_WITHDRAWN);
+		break;
+	case SMC_UPGRADE_OUT_FINISHED:
+		if (!server)
+			smc_upgradable_answered(lgr->net, &conn->path.remote.addr,
+						conn->path.remote.port, false);
+		break;
+	case SMC_UPGRADE_OUT_GROUP:
+		/* the connection gets to know when the links are drained */
+		break;
+	}
+	smc_conn_put(conn);
+}
+
+/* ---- notifications ------------------------------------------------------------- */
+
+/**
+ * smc_deferred_queue_work() - queue the work of a deferred socket
+ * @smc: socket; nothing happens without a connection
+ *
+ * Any context; takes state_lock.
+ */
+void smc_deferred_queue_work(struct smc_sock *smc)
+{
+	spin_lock_bh(&smc->state_lock);
+	if (smc->deferred->conn)
+		mod_delayed_work(upgrade_wq, &smc->deferred->work, 0);
+	spin_unlock_bh(&smc->state_lock);
+}
+
+static void upgrade_look_again(struct smc_sock *smc, unsigned long delay)
+{
+	spin_lock_bh(&smc->state_lock);
+	if (smc->deferred->conn)
+		queue_delayed_work(upgrade_wq, &smc->deferred->work, delay);
+	spin_unlock_bh(&smc->state_lock);
+}
+
+/**
+ * smc_deferred_adopt() - if the two ends have agreed, the connection is the socket's from now on
+ * @smc: deferred socket
+ *
+ * Any context; takes state_lock.
+ */
+void smc_deferred_adopt(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc_deferred_conn_get(smc);
+	struct smc_upgrade states;
+
+	if (!conn)
+		return;
+	smc_conn_upgrade_get_states(conn, &states);
+	spin_lock_bh(&smc->state_lock);
+	if (states.agree == SMC_UPGRADE_SMC && !smc->conn && smc->deferred->conn == conn) {
+		smc_conn_get(conn);
+		/* a client's was not derived from TCP's */
+		smc_sock_store_state(smc_sock_sk(smc), TCP_ESTABLISHED);
+		smc_stream_set_conn_locked(smc, conn);
+	}
+	spin_unlock_bh(&smc->state_lock);
+	smc_conn_put(conn);
+}
+
+/* smc_conn_events.notify. Any context; the bits are hints. */
+static void upgrade_notify(struct smc_sock *smc, unsigned int bits)
+{
+	const unsigned int own = SMC_CONN_TRY_GATE | SMC_CONN_BROKEN;
+
+	if (bits & (SMC_CONN_CHANGED | SMC_CONN_TRY_GATE))
+		smc_deferred_adopt(smc);
+	if (bits & (SMC_CONN_CHANGED | own))
+		smc_deferred_queue_work(smc);
+	smc_stream_notify(smc, bits & ~own);
+}
+
+static const struct smc_conn_events upgrade_conn_events = {
+	.get	= smc_stream_get,
+	.notify	= upgrade_notify,
+};
+
+/* ---- the work of the socket ---------------------------------------------------- */
+
+/* Tell the connection what TCP has ended with. Return the jiffies until then; 0: it knows. */
+static unsigned long upgrade_tell_error(struct smc_sock *smc, struct smc_conn *conn)
+{
+	struct smc_deferred *d = smc->deferred;
+	unsigned long at;
+	int err;
+
+	spin_lock_bh(&d->lock);
+	err = d->tcp_err;
+	at = d->tcp_err_at + UPGRADE_GRACE;
+	spin_unlock_bh(&d->lock);
+	if (!err || d->tcp_err_known)
+		return 0;
+	if (err == ECONNRESET && READ_ONCE(smc->conn) && time_before(jiffies, at))
+		return at - jiffies;
+	d->tcp_err_known = true;
+	if (err == ECONNRESET)
+		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_TCP_RST);
+	else if (err == ECONNABORTED && READ_ONCE(smc->conn))
+		smc_conn_abort(conn, err);	/* SOCK_DESTROY */
+	else
+		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_TCP_ERROR);
+	return 0;
+}
+
+/* Set up what belongs to SMC mode, once. */
+static void upgrade_set_up(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	if (smc->deferred->adopted || !READ_ONCE(smc->conn))
+		return;
+	smc->deferred->adopted = true;
+	smc_stats_inc(sock_net(sk), SMC_STAT_UPGRADED);
+	smc_stats_add(sock_net(sk), SMC_STAT_UPGRADE_TCP_BYTES, smc_fallback_count_bytes(smc));
+	smc_stream_sync(smc);
+	smc_keepalive_options_changed(smc);
+	smc_cmsg_options_changed(smc);
+}
+
+/* Return false if the gate could not be shut, and no call will do it. */
+static bool upgrade_shut_idle_gate(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	bool shut;
+
+	/* the last call that leaves shuts it */
+	if (!READ_ONCE(smc->conn) || READ_ONCE(d->ring) || READ_ONCE(d->gate))
+		return true;
+	if (!smc_clcsock_try_lock(&smc->clcsock))
+		return false;
+	shut = smc_deferred_shut_gate_locked(smc);
+	smc_clcsock_unlock(&smc->clcsock);
+	return shut || READ_ONCE(d->gate);
+}
+
+/* The request has led to nothing: the connection ends by itself, and TCP stays. */
+static void upgrade_drop(struct smc_sock *smc, struct smc_conn *conn)
+{
+	struct smc_deferred *d = smc->deferred;
+	bool ours;
+
+	smc_conn_detach(conn);
+	spin_lock_bh(&smc->state_lock);
+	ours = d->conn == conn;
+	if (ours) {
+		d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
+		WRITE_ONCE(d->again, jiffies + d->pause);
+		WRITE_ONCE(d->conn, NULL);
+	}
+	spin_unlock_bh(&smc->state_lock);
+	if (ours)
+		smc_conn_put(conn);
+	/* a reader for whom FIN decided nothing, an option that waits */
+	smc_sock_sk(smc)->sk_state_change(smc_sock_sk(smc));
+}
+
+/* The client has broken the protocol, or does not speak: the clcsock is reset. */
+static void upgrade_report_dead(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	int err = READ_ONCE(conn->err);
+
+	if (!err || test_and_set_bit(SMC_SF_ERR_REPORTED, &smc->flags))
+		return;
+	spin_lock_bh(&smc->state_lock);
+	WRITE_ONCE(sk->sk_err, err);
+	spin_unlock_bh(&smc->state_lock);
+	sk->sk_error_report(sk);
+}
+
+static void upgrade_work(struct work_struct *work)
+{
+	struct smc_deferred *d = container_of(to_delayed_work(work), struct smc_deferred, work);
+	struct smc_sock *smc = d->smc;
+	struct smc_conn *conn = smc_deferred_conn_get(smc);
+	struct smc_upgrade states;
+	unsigned long wait;
+
+	if (!conn)
+		return;
+	wait = upgrade_tell_error(smc, conn);
+	smc_conn_upgrade_look(conn);
+	smc_deferred_adopt(smc);
+	upgrade_set_up(smc);
+	smc_conn_upgrade_get_states(conn, &states);
+	if (states.agree == SMC_UPGRADE_DEAD)
+		upgrade_report_dead(smc, conn);
+	if (!upgrade_shut_idle_gate(smc))
+		wait = GATE_AGAIN;
+	if (smc_conn_is_broken(conn) && !smc_clcsock_reset(&smc->clcsock))
+		wait = GATE_AGAIN;
+	else if (!READ_ONCE(smc->conn) && READ_ONCE(conn->releasing) &&
+		 (states.agree == SMC_UPGRADE_TCP || smc_conn_is_broken(conn)))
+		upgrade_drop(smc, conn);
+	if (wait)
+		upgrade_look_again(smc, wait);
+	smc_conn_put(conn);
+}
+
+/* ---- jobs: to ask, and to judge ------------------------------------------------ */
+
+/* Take the right to run a job. */
+static bool upgrade_begin_job(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	bool begun;
+
+	spin_lock_bh(&smc->state_lock);
+	begun = !d->closed && !d->busy && !d->conn && smc->mode == SMC_MODE_DEFERRED;
+	if (begun)
+		WRITE_ONCE(d->busy, true);
+	spin_unlock_bh(&smc->state_lock);
+	return begun;
+}
+
+static void upgrade_end_job(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+
+	spin_lock_bh(&smc->state_lock);
+	WRITE_ONCE(d->busy, false);
+	spin_unlock_bh(&smc->state_lock);
+	/* upgrade_quiesce() enters the wait queue, then reads it */
+	smp_mb();
+	wake_up_var(&d->busy);
+}
+
+/* Let the connection belong to the socket, unless that has been closed. */
+static bool upgrade_install(struct smc_sock *smc, struct smc_conn *conn)
+{
+	struct smc_deferred *d = smc->deferred;
+	bool ok;
+
+	spin_lock_bh(&smc->state_lock);
+	ok = !d->closed;
+	if (ok) {
+		smc_conn_get(conn);
+		WRITE_ONCE(d->conn, conn);
+	}
+	spin_unlock_bh(&smc->state_lock);
+	if (ok)
+		smc_conn_attach(conn, &upgrade_conn_events, smc);
+	return ok;
+}
+
+/* Return whether the connection still carries the stream of an application, both ways. */
+static bool upgrade_tcp_is_open(const struct smc_sock *smc)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+
+	return inet_sk_state_load(csk) == TCP_ESTABLISHED && !READ_ONCE(csk->sk_err) &&
+	       !READ_ONCE(csk->sk_shutdown) && smc->inet.sk.sk_socket;
+}
+
+/* Sizes of the rings: what the program has set, and what TCP holds now. */
+static void upgrade_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	u32 holds;
+
+	smc_sockopt_ring_sizes(smc, sndbuf, rcvbuf);
+	holds = max(READ_ONCE(csk->sk_wmem_queued), 0);
+	*sndbuf = max3(*sndbuf, (u32)RING_MIN, min_t(u32, holds, RING_MAX));
+	holds = max(atomic_read(&csk->sk_rmem_alloc), 0);
+	*rcvbuf = max3(*rcvbuf, (u32)RING_MIN, min_t(u32, holds, RING_MAX));
+}
+
+/* Create the connection in a group. Return it, or ERR_PTR. */
+static struct smc_conn *upgrade_create_conn(struct smc_sock *smc, struct smc_lgr *lgr,
+					    const struct smc_conn_upgrade_init *init)
+{
+	struct smc_rules_path ends;
+	struct smc_link *link;
+	struct smc_conn *conn;
+	u32 sndbuf, rcvbuf;
+
+	if (!smc_lgr_reserve_place(lgr))
+		return ERR_PTR(-EBUSY);
+	link = smc_lgr_pick_conn_link(lgr, ~0UL, NULL);
+	if (!link) {
+		smc_lgr_unreserve_conn(lgr);
+		return ERR_PTR(-ENOLINK);
+	}
+	upgrade_ring_sizes(smc, &sndbuf, &rcvbuf);
+	conn = smc_conn_create_upgrade(lgr, link, sndbuf, rcvbuf, true, &smc->deferred->cancel,
+				       init);
+	smc_link_put(link);
+	if (IS_ERR(conn)) {
+		smc_lgr_unreserve_conn(lgr);
+		return conn;
+	}
+	smc_rules_path(smc->clcsock.sock->sk, &ends);
+	smc_conn_set_path(conn, &ends);
+	if (smc_clcsock_wants_timestamps(&smc->clcsock))
+		smc_timestamp_start(conn);
+	return conn;
+}
+
+/* Begin. The caller's reference is dropped. Return 0, or why the connection is gone. */
+static int upgrade_begin(struct smc_sock *smc, struct smc_conn *conn)
+{
+	int rc = -ECANCELED;
+
+	if (upgrade_install(smc, conn)) {
+		rc = smc_conn_upgrade_begin(conn);
+		if (!rc) {
+			/* shutdown() has not found it */
+			if (READ_ONCE(smc_sock_sk(smc)->sk_shutdown) & SEND_SHUTDOWN)
+				smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_SHUT);
+			smc_conn_put(conn);
+			/* what TCP has done since the look of smc_conn_upgrade_begin() */
+			smc_deferred_queue_work(smc);
+			return 0;
+		}
+		upgrade_drop(smc, conn);
+	}
+	smc_conn_discard(conn, false);
+	return rc;
+}
+
+static void upgrade_fill_proof(const struct smc_sock *smc, bool server,
+			       struct smc_upgrade_proof *proof)
+{
+	const struct smc_clcsock *c = &smc->clcsock;
+	u16 own = READ_ONCE(inet_sk(c->sock->sk)->inet_num), peer = smc_clcsock_peer_port(c);
+
+	*proof = (struct smc_upgrade_proof){
+		.client_port = server ? peer : own,
+		.server_port = server ? own : peer,
+		.client_seq = server ? c->first_rx : c->first_tx,
+		.server_seq = server ? c->first_tx : c->first_rx,
+	};
+}
+
+/* Find the group of a client's connection: addresses, path and VLAN have to fit. */
+static struct smc_lgr *upgrade_find_group(struct smc_sock *smc)
+{
+	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_rules_path ends;
+	struct smc_path path;
+	struct smc_lgr *lgr;
+	u16 vlan;
+
+	if (smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan))
+		return NULL;
+	smc_rules_path(smc->clcsock.sock->sk, &ends);
+	lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, vlan, &path, SMC_CAP_UPGRADE);
+	/* the server looks at the address of the first contact */
+	if (lgr && !ipv6_addr_equal(&lgr->peer.own_addr, &ends.local.addr)) {
+		smc_lgr_put(lgr);
+		return NULL;
+	}
+	return lgr;
+}
+
+/* Client: prepare a request and send it. Return false: nothing was asked. */
+static bool upgrade_ask(struct smc_sock *smc)
+{
+	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops };
+	struct smc_conn *conn;
+	struct smc_lgr *lgr;
+
+	if (!upgrade_tcp_is_open(smc))
+		return false;
+	lgr = upgrade_find_group(smc);
+	if (!lgr)
+		return false;
+	init.hint = ilog2(smc_fallback_count_bytes(smc) | 1);
+	upgrade_fill_proof(smc, false, &init.proof);
+	conn = upgrade_create_conn(smc, lgr, &init);
+	smc_lgr_put(lgr);
+	return !IS_ERR(conn) && !upgrade_begin(smc, conn);
+}
+
+/* Server: check what is no question of the proof. */
+static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_path path;
+	u16 vlan;
+	u32 rc;
+
+	if (!upgrade_tcp_is_open(smc))
+		return SMC_UPGRADE_LATER;
+	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan);
+	if (rc == SMC_CLC_DECL_NO_ROUTE)
+		return SMC_UPGRADE_LATER;
+	return rc || !smc_lgr_serves_path(lgr, &path, vlan) ? SMC_UPGRADE_EXCLUDED :
+							      SMC_UPGRADE_YES;
+}
+
+/* Server: judge the request, and say yes. Return why not. */
+static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_lgr *lgr,
+					      struct smc_link *link,
+					      const struct smc_upgrade_msg *msg)
+{
+	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops, .number = msg->number };
+	struct smc_conn_peer_end end = {
+		.token = msg->token, .size = smc_wire_bsize_to_len(msg->bsize),
+		.index = msg->rmbe_idx, .link = link, .rkey = msg->rkey, .addr = msg->vaddr,
+	};
+	enum smc_upgrade_reason reason = upgrade_judge(smc, lgr);
+	struct smc_conn *conn;
+
+	if (reason != SMC_UPGRADE_YES)
+		return reason;
+	upgrade_fill_proof(smc, true, &init.proof);
+	conn = upgrade_create_conn(smc, lgr, &init);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn) == -ENOMEM ? SMC_UPGRADE_MEMORY : SMC_UPGRADE_LATER;
+	if (smc_conn_set_peer(conn, &end)) {
+		smc_stats_inc(lgr->net, SMC_STAT_PEER_END_BAD);
+		smc_conn_discard(conn, false);
+		return SMC_UPGRADE_LATER;
+	}
+	return upgrade_begin(smc, conn) ? SMC_UPGRADE_LATER : SMC_UPGRADE_YES;
+}
+
+static void upgrade_job(struct work_struct *work)
+{
+	struct smc_deferred *d = container_of(work, struct smc_deferred, job);
+	enum smc_upgrade_reason reason;
+	struct smc_sock *smc = d->smc;
+	struct smc_lgr *lgr = d->lgr;
+
+	if (!lgr) {
+		if (!upgrade_ask(smc)) {
+			d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
+			WRITE_ONCE(d->again, jiffies + d->pause);
+		}
+		upgrade_end_job(smc);
+		return;
+	}
+	reason = upgrade_answer(smc, lgr, d->link, &d->msg);
+	/* a yes was said by upgrade_send_accept() */
+	if (reason != SMC_UPGRADE_YES)
+		smc_upgrade_answer(lgr, d->msg.number, reason, NULL);
+	smc_link_put(d->link);
+	d->lgr = NULL;
+	upgrade_end_job(smc);
+	smc_lgr_put(lgr);
+}
+
+/* smc_upgrade_events.requested */
+static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_msg *msg)
+{
+	enum smc_upgrade_reason reason = SMC_UPGRADE_UNKNOWN;
+	struct smc_lgr *lgr = link->lgr;
+	struct smc_deferred *d;
+	struct smc_sock *smc;
+
+	smc = smc_sock_find_proven(lgr->net, &lgr->peer.own_addr, &lgr->peer.tcp_addr,
+				   &msg->proof);
+	if (smc && upgrade_begin_job(smc)) {
+		d = smc->deferred;
+		smc_lgr_get(lgr);
+		smc_link_get(link);
+		d->lgr = lgr;
+		d->link = link;
+		d->msg = *msg;
+		queue_work(upgrade_wq, &d->job);
+		sock_put(smc_sock_sk(smc));
+		return;
+	}
+	if (smc) {
+		sock_put(smc_sock_sk(smc));
+		reason = SMC_UPGRADE_LATER;
+	}
+	smc_upgrade_answer(lgr, msg->number, reason, NULL);
+}
+
+static const struct smc_upgrade_events upgrade_llc_events = {
+	.requested = upgrade_requested,
+	.accepted = upgrade_accepted,
+	.ended = upgrade_ended,
+};
+
+/**
+ * smc_deferred_note_bytes() - TCP has carried bytes of a deferred socket: it may ask
+ * @smc: socket
+ *
+ * In a call of the program: process context, no lock held.
+ */
+void smc_deferred_note_bytes(struct smc_sock *smc)
+{
+	u32 threshold = READ_ONCE(smc_settings_get(sock_net(smc_sock_sk(smc)))->upgrade_bytes);
+	struct smc_deferred *d = smc->deferred;
+
+	if (!threshold || test_bit(SMC_SF_SERVER, &smc->flags) || READ_ONCE(d->conn) ||
+	    READ_ONCE(d->busy) || time_before(jiffies, READ_ONCE(d->again)) ||
+	    smc_fallback_count_bytes(smc) < threshold || !upgrade_tcp_is_open(smc))
+		return;
+	if (!upgrade_begin_job(smc))
+		return;
+	if (READ_ONCE(d->hooked) || upgrade_hook(smc, false)) {
+		queue_work(upgrade_wq, &d->job);
+		return;
+	}
+	/* somebody else uses the clcsock, now and later: a BPF program */
+	spin_lock_bh(&smc->state_lock);
+	d->closed = true;
+	spin_unlock_bh(&smc->state_lock);
+	upgrade_end_job(smc);
+}
+
+/* ---- begin and end of a deferred socket ---------------------------------------- */
+
+/**
+ * smc_deferred_is_on() - check whether connections of a namespace may begin as TCP
+ * @net: namespace
+ *
+ * Return: net.smc.upgrade_bytes is set, and SMC is not disabled.
+ */
+bool smc_deferred_is_on(struct net *net)
+{
+	const struct smc_settings *sn = smc_settings_get(net);
+
+	return READ_ONCE(sn->upgrade_bytes) && READ_ONCE(sn->enabled);
+}
+
+/**
+ * smc_deferred_start() - change the mode of a socket to DEFERRED
+ * @smc: undecided socket: a client before the connect() of the clcsock, or a child that no program
+ *	knows yet
+ *
+ * Process context.
+ *
+ * Return: 0; -ENOMEM; -EBUSY: the clcsock has another user. The socket is undecided then.
+ */
+int smc_deferred_start(struct smc_sock *smc)
+{
+	bool server = test_bit(SMC_SF_SERVER, &smc->flags);
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_deferred *d;
+
+	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
+	if (!d)
+		return -ENOMEM;
+	d->smc = smc;
+	spin_lock_init(&d->lock);
+	INIT_DELAYED_WORK(&d->work, upgrade_work);
+	INIT_WORK(&d->job, upgrade_job);
+	d->again = jiffies;
+	smc_clcsock_withdraw_option(&smc->clcsock);
+	smc_stream_prepare(smc);
+	smc->deferred = d;
+	if (server && !upgrade_hook(smc, true)) {
+		smc->deferred = NULL;
+		kfree(d);
+		return -EBUSY;
+	}
+	smc->began_at = jiffies;
+	smc->began_bytes = 0;
+	smc_autosmc_begin(sock_net(sk), &smc->autosmc, false);
+	smc_stats_inc(sock_net(sk), SMC_STAT_DEFERRED);
+	spin_lock_bh(&smc->state_lock);
+	/* pairs with smc_sock_mode() */
+	smp_store_release(&smc->mode, SMC_MODE_DEFERRED);
+	spin_unlock_bh(&smc->state_lock);
+	return 0;
+}
+
+/* No job runs any more, and none begins. Sleeps. */
+static void upgrade_quiesce(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+
+	spin_lock_bh(&smc->state_lock);
+	d->closed = true;
+	spin_unlock_bh(&smc->state_lock);
+	WRITE_ONCE(d->cancel, true);
+	wait_var_event(&d->busy, !READ_ONCE(d->busy));
+	flush_work(&d->job);
+}
+
+/*
+ * Take the connection away from the socket, and let the clcsock alone. Nothing of this file runs
+ * for the socket afterwards. Return the connection with a reference, or NULL. Sleeps.
+ */
+static struct smc_conn *upgrade_detach(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	struct smc_conn *conn;
+
+	upgrade_quiesce(smc);
+	conn = smc_deferred_conn_get(smc);
+	if (conn) {
+		smc_conn_detach(conn);
+		smc_conn_put(conn);
+	}
+	/* a notification in progress queues no work without a connection */
+	spin_lock_bh(&smc->state_lock);
+	conn = d->conn;
+	WRITE_ONCE(d->conn, NULL);
+	spin_unlock_bh(&smc->state_lock);
+	if (smc->conn)
+		smc_conn_put(smc_stream_detach_conn(smc));
+	smc_clcsock_unhook(&smc->clcsock);
+	cancel_delayed_work_sync(&d->work);
+	return conn;
+}
+
+/* The mode is TCP for good; callers that sleep in ours look at it again. */
+static void upgrade_become_tcp(struct smc_sock *smc)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	spin_lock_bh(&smc->state_lock);
+	/* pairs with smc_sock_mode() */
+	smp_store_release(&smc->mode, SMC_MODE_TCP);
+	spin_unlock_bh(&smc->state_lock);
+	if (sk->sk_socket)
+		smc_fallback_attach(smc, sk->sk_socket);
+	sk->sk_state_change(sk);
+}
+
+/* Client: withdraw. Server: wait for GO or a withdrawal. Return as smc_upgrade_may_exclude(). */
+static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
+{
+	struct smc_upgrade states;
+	int rc;
+
+	if (conn->role == SMC_CLIENT)
+		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_WITHDRAW);
+	for (;;) {
+		smc_conn_upgrade_get_states(conn, &states);
+		rc = smc_upgrade_may_exclude(&states);
+		if (rc != -EAGAIN)
+			return rc;
+		if (schedule_timeout_killable(EXCLUDE_POLL) && fatal_signal_pending(current))
+			return -EOPNOTSUPP;
+	}
+}
+
+/**
+ * smc_deferred_exclude() - SMC cannot honour an option: make a deferred socket TCP
+ * @smc: deferred socket
+ *
+ * On a server that has said yes, waits until the client has decided, which has a deadline. Process
+ * context, no lock held.
+ *
+ * Return: 0; -EOPNOTSUPP: the two ends have agreed.
+ */
+int smc_deferred_exclude(struct smc_sock *smc)
+{
+	struct smc_conn *conn;
+	int rc = 0;
+
+	upgrade_quiesce(smc);
+	conn = smc_deferred_conn_get(smc);
+	if (conn) {
+		rc = upgrade_await_decision(smc, conn);
+		smc_conn_put(conn);
+	}
+	if (rc)
+		return rc;
+	lock_sock(smc_sock_sk(smc));
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		conn = upgrade_detach(smc);
+		if (conn)
+			smc_conn_put(conn);
+		upgrade_become_tcp(smc);
+	}
+	release_sock(smc_sock_sk(smc));
+	return 0;
+}
+
+/**
+ * smc_deferred_disconnect() - connect(AF_UNSPEC): abort what there is over RDMA
+ * @smc: deferred socket, locked; TCP afterwards
+ *
+ * The caller disconnects the clcsock.
+ */
+void smc_deferred_disconnect(struct smc_sock *smc)
+{
+	struct smc_conn *conn;
+
+	sock_owned_by_me(smc_sock_sk(smc));
+	conn = upgrade_detach(smc);
+	if (conn) {
+		smc_conn_close(conn, true, 0, NULL);
+		smc_conn_put(conn);
+	}
+	upgrade_become_tcp(smc);
+}
+
+/* Return whether bytes are unread: close() is an abort. */
+static bool upgrade_has_unread(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	struct smc_upgrade_tcp tcp;
+
+	smc_deferred_get_tcp(smc, &tcp);
+	return tcp.received > tcp.read || smc_rx_get_readable(conn);
+}
+
+static bool upgrade_fin_is_unacked(const struct sock *csk)
+{
+	return BIT(inet_sk_state_load(csk)) & (TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK);
+}
+
+/* Wait until the peer's TCP has acknowledged all bytes and FIN, for SO_LINGER at most. */
+static void upgrade_linger(struct sock *csk)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	long left = READ_ONCE(csk->sk_lingertime);
+
+	add_wait_queue(sk_sleep(csk), &wait);
+	while (left > 0 && upgrade_fin_is_unacked(csk) && !signal_pending(current))
+		left = wait_woken(&wait, TASK_INTERRUPTIBLE, left);
+	remove_wait_queue(sk_sleep(csk), &wait);
+}
+
+/* Send FIN, and wait for its acknowledgment if SO_LINGER says so. Return what TCP has taken. */
+static u64 upgrade_finish_tcp(struct smc_sock *smc, bool wait)
+{
+	struct sock *csk = smc->clcsock.sock->sk;
+	u64 s;
+
+	lock_sock(csk);
+	s = smc_clcsock_get_taken(&smc->clcsock);
+	release_sock(csk);
+	kernel_sock_shutdown(smc->clcsock.sock, SHUT_WR);
+	if (wait && sock_flag(csk, SOCK_LINGER) && !(current->flags & PF_EXITING))
+		upgrade_linger(csk);
+	return s;
+}
+
+/*
+ * Close while TCP has our direction. The connection takes over the clcsock, unless it is reset or
+ * nothing was agreed. Return as smc_deferred_close().
+ */
+static bool upgrade_close_tcp(struct smc_sock *smc, struct smc_conn *conn, bool abort, bool wait)
+{
+	struct smc_orphan *orphan = NULL;
+	u64 s = 0;
+
+	/* nothing was agreed, or the client has broken the protocol */
+	if (READ_ONCE(conn->releasing))
+		return abort || READ_ONCE(conn->tcp_end) == SMC_TCP_END_RST;
+	if (!abort) {
+		s = upgrade_finish_tcp(smc, wait);
+		smc_fallback_detach(smc);
+		orphan = smc_orphan_create(&smc->clcsock);
+	}
+	if (orphan)
+		smc_conn_upgrade_close_tcp(conn, s, orphan);
+	else
+		smc_conn_close(conn, true, 0, NULL);
+	return !orphan;
+}
+
+/**
+ * smc_deferred_close() - close a deferred socket, or one that was, for release
+ * @smc: socket without other users
+ * @abort: abort in any case (a child that was never accepted)
+ * @wait: wait for the time of SO_LINGER
+ *
+ * Process context, no lock held.
+ *
+ * Return: how the caller ends the clcsock if the socket still has it: true: by RST.
+ */
+bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	struct smc_conn *conn;
+
+	upgrade_quiesce(smc);
+	conn = smc_deferred_conn_get(smc);
+	if (conn) {
+		if (upgrade_has_unread(smc, conn) ||
+		    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime))
+			abort = true;
+		if (!abort && READ_ONCE(smc->deferred->ring)) {
+			smc_tx_push(conn, false);
+			if (wait)
+				smc_stream_linger(sk, conn);
+		}
+		smc_conn_put(conn);
+	}
+	conn = upgrade_detach(smc);
+	if (!conn)
+		return abort;
+	if (READ_ONCE(smc->deferred->ring))
+		smc_stream_end_conn(smc, conn, abort);
+	else
+		abort = upgrade_close_tcp(smc, conn, abort, wait);
+	smc_conn_put(conn);
+	return abort;
+}
+
+/* ---- module -------------------------------------------------------------------- */
+
+/**
+ * smc_deferred_init() - create the work queue, and take the requests of peers
+ *
+ * Before the first group exists.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init smc_deferred_init(void)
+{
+	upgrade_wq = smc_fault_null(UPGRADE_WQ, alloc_workqueue("smc_upgrade", WQ_UNBOUND, 0));
+	if (!upgrade_wq)
+		return -ENOMEM;
+	smc_upgrade_set_events(&upgrade_llc_events);
+	return 0;
+}
+
+/** smc_deferred_exit() - destroy the work queue; no socket is left, but requests may be */
+void smc_deferred_exit(void)
+{
+	destroy_workqueue(upgrade_wq);
+}
