@@ -103,6 +103,8 @@ void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op
 		req->flags |= TRF_F_MODE;
 	if (op == TRF_STREAM && c->pages)
 		req->flags |= TRF_F_PAGES;
+	if (op == TRF_STREAM && c->peek)
+		req->flags |= TRF_F_PEEK;
 }
 
 static int check_verdict(const struct trf_client *c, const struct trf_req *req, u64 bytes,
@@ -192,6 +194,7 @@ int trf_client_stream_sent(const struct trf_client *c, int fd, const struct trf_
 		.wsize = req->wsize,
 		.nocheck = req->flags & TRF_F_NOCHECK,
 		.pages = req->flags & TRF_F_PAGES,
+		.peek = req->flags & TRF_F_PEEK,
 		.bulk = req->flags & TRF_F_BULK,
 		.timeout_ms = c->timeout_ms,
 	};
