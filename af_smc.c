@@ -69,8 +69,6 @@
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/handshake/autosmc.h>
-#include <smc/handshake/upgradable.h>
-#include <smc/lgr/lgr.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/socket/af_smc.h>
 #include "socket/accept.h"
@@ -126,15 +124,6 @@ static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 
 /* ---- connect ----------------------------------------------------------------- */
 
-/* A server whose peer can upgrade: later connections may begin as TCP. */
-static void sock_connect_learn(struct smc_sock *smc, const struct smc_conn *conn)
-{
-	struct net *net = sock_net(smc_sock_sk(smc));
-
-	if (smc_deferred_is_on(net) && smc_peer_can(&conn->lgr->peer, SMC_CAP_UPGRADE))
-		smc_upgradable_add(net, &conn->path.remote.addr, conn->path.remote.port);
-}
-
 /*
  * smc_hs.done of a client. Work context. Must not take the socket lock: sock_connect_cancel() waits
  * for this function under it. The mode changes before SMC_SF_HS is cleared, so that
@@ -147,7 +136,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 
 	switch (res->outcome) {
 	case SMC_HS_SMC:
-		sock_connect_learn(smc, res->conn);
+		smc_deferred_learn(smc, res->conn);
 		smc_stream_start(smc, res->conn);
 		break;
 	case SMC_HS_TCP:
@@ -234,47 +223,21 @@ static u16 sock_connect_read_addr(const void *addr, int len, struct in6_addr *pe
  * Return the reason not to try SMC with this address, or 0. The clcsock's connect() checks that the
  * address is valid.
  */
-static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
+static u32 sock_connect_refused(struct smc_sock *smc, const struct in6_addr *peer, u16 port)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
 	struct smc_rules_path path;
-	struct in6_addr peer;
-	u16 port;
 
 	if (test_bit(SMC_SF_TCP_ONLY, &smc->flags))
 		return SMC_CLC_DECL_SOCKOPT;
-	port = sock_connect_read_addr(addr, len, &peer);
 	smc_rules_path(smc->clcsock.sock->sk, &path);
-	path.remote.addr = peer;
+	path.remote.addr = *peer;
 	path.remote.port = port;
 	if (smc_rules_check_deny(net, &path, false))
 		return SMC_CLC_DECL_RULE;
 	if (smc_autosmc_wants_tcp(net, &smc->autosmc, &path, false, sk_uid(smc_sock_sk(smc))))
 		return SMC_CLC_DECL_SHORT;
-	return smc_hs_check_allowed(net, &peer, port);
-}
-
-/*
- * Return whether the connection begins as TCP: a group lives over which it can continue, to a
- * server that is known to do so. Those that are bound to a device are not found by their peer.
- */
-static bool sock_connect_defers(struct smc_sock *smc, const void *addr, int len)
-{
-	const struct sock *csk = smc->clcsock.sock->sk;
-	struct net *net = sock_net(smc_sock_sk(smc));
-	struct in6_addr peer;
-	struct smc_lgr *lgr;
-	u16 port;
-
-	if (!smc_deferred_is_on(net) || READ_ONCE(csk->sk_bound_dev_if))
-		return false;
-	port = sock_connect_read_addr(addr, len, &peer);
-	if (!smc_upgradable_knows(net, &peer, port))
-		return false;
-	lgr = smc_lgr_find_by_addr(net, &peer, 0, NULL, SMC_CAP_UPGRADE);
-	if (lgr)
-		smc_lgr_put(lgr);
-	return lgr;
+	return smc_hs_check_allowed(net, peer, port);
 }
 
 /*
@@ -284,15 +247,18 @@ static bool sock_connect_defers(struct smc_sock *smc, const void *addr, int len)
 static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
+	struct in6_addr peer;
 	u32 force_tcp;
+	u16 port;
 	int rc;
 
 	sock_owned_by_me(sk);
 	if (!smc_sock_is_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
-	force_tcp = sock_connect_refused(smc, addr, len);
-	if (!force_tcp && sock_connect_defers(smc, addr, len) && !smc_deferred_start(smc))
+	port = sock_connect_read_addr(addr, len, &peer);
+	force_tcp = sock_connect_refused(smc, &peer, port);
+	if (!force_tcp && smc_deferred_suits(smc, &peer, port) && !smc_deferred_start(smc))
 		return SMC_DEFERRED_OVER;
 	if (force_tcp)
 		smc_clcsock_withdraw_option(&smc->clcsock);
@@ -577,15 +543,13 @@ again:
 	case SMC_MODE_SMC:
 		return flags & MSG_FASTOPEN ? -EISCONN : smc_stream_sendmsg(smc, msg, len);
 	case SMC_MODE_DEFERRED:
-	case SMC_MODE_UNDECIDED:
-		break;
-	}
-	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
 		rc = smc_deferred_sendmsg(smc, msg, len);
 		if (rc == SMC_DEFERRED_OVER)
 			goto again;
 		sock->state = smc->clcsock.sock->state;
 		return rc;
+	case SMC_MODE_UNDECIDED:
+		break;
 	}
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
@@ -619,23 +583,26 @@ static int smc_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 
 	sock_enter_call(smc, sock);
 again:
-	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
 		return smc_fallback_recvmsg(smc, msg, len, flags);
-	if (flags & MSG_ERRQUEUE && smc_sock_mode(smc) == SMC_MODE_DEFERRED)
-		return smc_deferred_recvmsg(smc, msg, len, flags);
+	case SMC_MODE_SMC:
+		if (!(flags & MSG_ERRQUEUE))
+			return smc_stream_recvmsg(smc, msg, len, flags);
+		break;
+	case SMC_MODE_DEFERRED:
+		rc = smc_deferred_recvmsg(smc, msg, len, flags);
+		if (rc == SMC_DEFERRED_OVER)
+			goto again;
+		return rc;
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
 	/* completions of MSG_ZEROCOPY first, then ICMP errors and time stamps of the clcsock */
 	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
 		return smc_cmsg_recv_errqueue(smc, msg, len);
 	if (flags & MSG_ERRQUEUE)
 		return smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
-		return smc_stream_recvmsg(smc, msg, len, flags);
-	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
-		rc = smc_deferred_recvmsg(smc, msg, len, flags);
-		if (rc == SMC_DEFERRED_OVER)
-			goto again;
-		return rc;
-	}
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
 		rc = sock_connect_wait(smc, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
@@ -669,14 +636,12 @@ again:
 	case SMC_MODE_SMC:
 		return smc_stream_splice_read(smc, pipe, len, nonblock);
 	case SMC_MODE_DEFERRED:
-	case SMC_MODE_UNDECIDED:
-		break;
-	}
-	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
 		rc = smc_deferred_splice_read(smc, pos, pipe, len, flags);
 		if (rc == SMC_DEFERRED_OVER)
 			goto again;
 		return rc;
+	case SMC_MODE_UNDECIDED:
+		break;
 	}
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
@@ -735,12 +700,20 @@ static void smc_sock_splice_eof(struct socket *sock)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
+		if (smc_sock_clcsock_ops(smc)->splice_eof)
+			smc_sock_clcsock_ops(smc)->splice_eof(smc->clcsock.sock);
+		break;
+	case SMC_MODE_SMC:
 		smc_stream_flush(smc);
-	else if (smc_sock_mode(smc) == SMC_MODE_TCP && smc_sock_clcsock_ops(smc)->splice_eof)
-		smc_sock_clcsock_ops(smc)->splice_eof(smc->clcsock.sock);
-	else if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		break;
+	case SMC_MODE_DEFERRED:
 		smc_deferred_splice_eof(smc);
+		break;
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
 }
 #endif
 
@@ -756,11 +729,10 @@ static __poll_t smc_sock_poll(struct file *file, struct socket *sock, poll_table
 	case SMC_MODE_SMC:
 		return smc_stream_poll(smc);
 	case SMC_MODE_DEFERRED:
+		return smc_deferred_poll(smc, file);
 	case SMC_MODE_UNDECIDED:
 		break;
 	}
-	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
-		return smc_deferred_poll(smc, file);
 	if (test_bit(SMC_SF_LISTEN, &smc->flags))
 		return smc_accept_poll(smc);
 	if (smc_sock_is_connecting(smc))
@@ -779,21 +751,22 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	sock_enter_call(smc, sock);
-	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
 		rc = smc_fallback_shutdown(smc, how);
 		sock->state = smc->clcsock.sock->state;
 		return rc;
-	}
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+	case SMC_MODE_SMC:
 		return smc_stream_shutdown(smc, how);
-	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+	case SMC_MODE_DEFERRED:
 		rc = smc_deferred_shutdown(smc, how);
 		if (rc == SMC_DEFERRED_OVER)
 			return smc_sock_shutdown(sock, how);
 		sock->state = smc->clcsock.sock->state;
 		return rc;
+	case SMC_MODE_UNDECIDED:
+		break;
 	}
-
 	lock_sock(sk);
 	rc = 0;
 	if (smc->listener) {

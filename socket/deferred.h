@@ -24,6 +24,7 @@
 #include <smc/proto/upgrade_msg.h>
 #include <smc/socket/sock.h>
 
+struct in6_addr;
 struct pipe_inode_info;
 struct smc_lgr;
 struct smc_link;
@@ -111,6 +112,8 @@ struct smc_conn *smc_deferred_conn_get(struct smc_sock *smc);
 int smc_deferred_init(void);
 void smc_deferred_exit(void);
 bool smc_deferred_is_on(struct net *net);
+void smc_deferred_learn(struct smc_sock *smc, const struct smc_conn *conn);
+bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port);
 int smc_deferred_start(struct smc_sock *smc);
 int smc_deferred_exclude(struct smc_sock *smc);
 void smc_deferred_disconnect(struct smc_sock *smc);

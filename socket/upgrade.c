@@ -749,6 +749,47 @@ bool smc_deferred_is_on(struct net *net)
 }
 
 /**
+ * smc_deferred_learn() - remember the server of a client whose rendezvous has succeeded
+ * @smc: socket at the end of its handshake
+ * @conn: its connection
+ *
+ * If its peer can upgrade, later connections may begin as TCP. Process context.
+ */
+void smc_deferred_learn(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	struct net *net = sock_net(smc_sock_sk(smc));
+
+	if (smc_deferred_is_on(net) && smc_peer_can(&conn->lgr->peer, SMC_CAP_UPGRADE))
+		smc_upgradable_add(net, &conn->path.remote.addr, conn->path.remote.port);
+}
+
+/**
+ * smc_deferred_suits() - check whether a connection may begin as TCP
+ * @smc: undecided client, before the connect() of the clcsock
+ * @peer: address of the server, IPv4 as v4-mapped
+ * @port: its TCP port
+ *
+ * Those that are bound to a device are not found by their peer. Process context.
+ *
+ * Return: true if the server is known for it, and a group lives over which the connection can
+ * continue.
+ */
+bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_lgr *lgr;
+
+	if (!smc_deferred_is_on(net) || READ_ONCE(csk->sk_bound_dev_if) ||
+	    !smc_upgradable_knows(net, peer, port))
+		return false;
+	lgr = smc_lgr_find_by_addr(net, peer, 0, NULL, SMC_CAP_UPGRADE);
+	if (lgr)
+		smc_lgr_put(lgr);
+	return lgr;
+}
+
+/**
  * smc_deferred_start() - change the mode of a socket to DEFERRED
  * @smc: undecided socket: a client before the connect() of the clcsock, or a child that no program
  *	knows yet
