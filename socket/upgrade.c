@@ -22,6 +22,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
+#include <smc/base/hs_ctrl.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
@@ -610,6 +611,9 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 	u16 vlan;
 	u32 rc;
 
+	/* the group may be older than a setting that excludes it */
+	if (!smc_deferred_is_on(net))
+		return SMC_UPGRADE_EXCLUDED;
 	if (!upgrade_tcp_is_open(smc))
 		return SMC_UPGRADE_LATER;
 	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan);
@@ -713,12 +717,14 @@ static const struct smc_upgrade_events upgrade_llc_events = {
  */
 void smc_deferred_note_bytes(struct smc_sock *smc)
 {
-	u32 threshold = READ_ONCE(smc_settings_get(sock_net(smc_sock_sk(smc)))->upgrade_bytes);
+	struct net *net = sock_net(smc_sock_sk(smc));
+	u32 threshold = READ_ONCE(smc_settings_get(net)->upgrade_bytes);
 	struct smc_deferred *d = smc->deferred;
 
 	if (!threshold || test_bit(SMC_SF_SERVER, &smc->flags) || READ_ONCE(d->conn) ||
 	    READ_ONCE(d->busy) || time_before(jiffies, READ_ONCE(d->again)) ||
-	    smc_fallback_count_bytes(smc) < threshold || !upgrade_tcp_is_open(smc))
+	    smc_fallback_count_bytes(smc) < threshold || !smc_deferred_is_on(net) ||
+	    !upgrade_tcp_is_open(smc))
 		return;
 	if (!upgrade_begin_job(smc))
 		return;
@@ -739,13 +745,17 @@ void smc_deferred_note_bytes(struct smc_sock *smc)
  * smc_deferred_is_on() - check whether connections of a namespace may begin as TCP
  * @net: namespace
  *
- * Return: net.smc.upgrade_bytes is set, and SMC is not disabled.
+ * Not while a BPF program decides (hs_ctrl): it is asked when SYN or SYN-ACK would get the option,
+ * which those of a deferred connection never do.
+ *
+ * Return: net.smc.upgrade_bytes is set, SMC is not disabled, and no program decides.
  */
 bool smc_deferred_is_on(struct net *net)
 {
 	const struct smc_settings *sn = smc_settings_get(net);
 
-	return READ_ONCE(sn->upgrade_bytes) && READ_ONCE(sn->enabled);
+	return READ_ONCE(sn->upgrade_bytes) && READ_ONCE(sn->enabled) &&
+	       !smc_hs_ctrl_is_selected(net);
 }
 
 /**
