@@ -14,6 +14,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -650,29 +651,46 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 	return upgrade_begin(smc, conn) ? SMC_UPGRADE_LATER : SMC_UPGRADE_YES;
 }
 
-static void upgrade_job(struct work_struct *work)
+static void upgrade_job_ask(struct smc_sock *smc)
 {
-	struct smc_deferred *d = container_of(work, struct smc_deferred, job);
-	enum smc_upgrade_reason reason;
-	struct smc_sock *smc = d->smc;
-	struct smc_lgr *lgr = d->lgr;
+	struct smc_deferred *d = smc->deferred;
 
-	if (!lgr) {
-		if (!upgrade_ask(smc)) {
-			d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
-			WRITE_ONCE(d->again, jiffies + d->pause);
-		}
-		upgrade_end_job(smc);
+	if (upgrade_ask(smc))
 		return;
-	}
-	reason = upgrade_answer(smc, lgr, d->link, &d->msg);
+	d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
+	WRITE_ONCE(d->again, jiffies + d->pause);
+}
+
+static void upgrade_job_answer(struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	struct smc_deferred *d = smc->deferred;
+	enum smc_upgrade_reason reason = upgrade_answer(smc, lgr, d->link, &d->msg);
+
 	/* a yes was said by upgrade_send_accept() */
 	if (reason != SMC_UPGRADE_YES)
 		smc_upgrade_answer(lgr, d->msg.number, reason, NULL);
 	smc_link_put(d->link);
 	d->lgr = NULL;
+}
+
+static void upgrade_job(struct work_struct *work)
+{
+	struct smc_deferred *d = container_of(work, struct smc_deferred, job);
+	struct smc_sock *smc = d->smc;
+	struct smc_lgr *lgr = d->lgr;
+	struct mem_cgroup *old;
+
+	/* connection and rings belong to the program, as those of a handshake */
+	old = set_active_memcg(smc_sock_memcg(smc_sock_sk(smc)));
+	if (lgr)
+		upgrade_job_answer(smc, lgr);
+	else
+		upgrade_job_ask(smc);
+	set_active_memcg(old);
+	/* the socket may be gone after this */
 	upgrade_end_job(smc);
-	smc_lgr_put(lgr);
+	if (lgr)
+		smc_lgr_put(lgr);
 }
 
 /* smc_upgrade_events.requested */
