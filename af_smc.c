@@ -136,7 +136,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 
 	switch (res->outcome) {
 	case SMC_HS_SMC:
-		smc_deferred_learn(smc, res->conn);
+		smc_deferred_learn(smc);
 		smc_stream_start(smc, res->conn);
 		break;
 	case SMC_HS_TCP:

@@ -50,13 +50,14 @@ static u32 eligible_find_path(struct net *net, struct net_device *ndev,
  * @clcsock: connected clcsock
  * @path: out: device and port, without a reference: to be compared only
  * @vlan: out: VLAN
+ * @count: a rule that matches counts the connection
  *
  * Takes no lock that a program can hold. Process context.
  *
  * Return: 0, or the diagnosis code that a handshake would decline with.
  */
 u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock,
-			  struct smc_path *path, u16 *vlan)
+			  struct smc_path *path, u16 *vlan, bool count)
 {
 	struct sock *sk = clcsock->sock->sk;
 	netdevice_tracker tracker;
@@ -69,7 +70,7 @@ u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock,
 	if (!READ_ONCE(smc_settings_get(net)->enabled))
 		return SMC_CLC_DECL_CONFIG;
 	smc_rules_path(sk, &ends);
-	if (smc_rules_check_deny(net, &ends, true))
+	if (smc_rules_check_deny(net, &ends, count))
 		return SMC_CLC_DECL_RULE;
 	dst = eligible_get_route(sk);
 	if (!dst)

@@ -3,7 +3,9 @@
  * Servers whose connections may begin as TCP and change over to RDMA (decision 0021): a rendezvous
  * with such a peer has succeeded there. A program that does not use SMC may have another port of
  * the same host, and a load balancer another host behind the same address; so the key is address
- * and port, and a server that does not know three connections in a row is forgotten.
+ * and port, and a server that does not know three connections in a row is forgotten. So is, at
+ * once, one for which no group had a place, or that refuses: the next rendezvous makes a group, or
+ * says why not.
  *
  * The memory is a cache of fixed size, by hash; a new server replaces the one that has its place.
  */
@@ -147,6 +149,26 @@ void smc_upgradable_answered(struct net *net, const struct in6_addr *addr, u16 p
 		if (s->unknown == UNKNOWN_MAX)
 			memset(s, 0, sizeof(*s));
 	}
+	spin_unlock_bh(&u->lock);
+}
+
+/**
+ * smc_upgradable_forget() - forget a server: the next connection does a rendezvous
+ * @net: namespace
+ * @addr: its address, IPv4 as v4-mapped
+ * @port: its TCP port
+ *
+ * Any context.
+ */
+void smc_upgradable_forget(struct net *net, const struct in6_addr *addr, u16 port)
+{
+	struct upgradable *u = upgradable_of(net);
+	struct upgradable_server *s;
+
+	spin_lock_bh(&u->lock);
+	s = upgradable_place(u, addr, port);
+	if (upgradable_is(s, addr, port))
+		memset(s, 0, sizeof(*s));
 	spin_unlock_bh(&u->lock);
 }
 

@@ -112,7 +112,7 @@ struct smc_conn *smc_deferred_conn_get(struct smc_sock *smc);
 int smc_deferred_init(void);
 void smc_deferred_exit(void);
 bool smc_deferred_is_on(struct net *net);
-void smc_deferred_learn(struct smc_sock *smc, const struct smc_conn *conn);
+void smc_deferred_learn(struct smc_sock *smc);
 bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port);
 int smc_deferred_start(struct smc_sock *smc);
 int smc_deferred_exclude(struct smc_sock *smc);

@@ -209,6 +209,21 @@ static void upgrade_accepted(struct smc_upgrade_req *req, struct smc_link *link,
 	smc_conn_upgrade_take_accept(upgrade_conn_of(req), &end);
 }
 
+/*
+ * Client: the server has said no. One that does not know the connection may know others. For all
+ * other reasons a rendezvous may get a further group, or tells the reason.
+ */
+static void upgrade_note_refusal(const struct smc_conn *conn, u8 reason)
+{
+	const struct in6_addr *addr = &conn->path.remote.addr;
+	u16 port = conn->path.remote.port;
+
+	if (reason == SMC_UPGRADE_UNKNOWN)
+		smc_upgradable_answered(conn->net, addr, port, true);
+	else
+		smc_upgradable_forget(conn->net, addr, port);
+}
+
 /* smc_upgrade_events.ended: the reference of the request goes. */
 static void upgrade_ended(struct smc_lgr *lgr, struct smc_upgrade_req *req,
 			  enum smc_upgrade_outcome outcome)
@@ -219,9 +234,7 @@ static void upgrade_ended(struct smc_lgr *lgr, struct smc_upgrade_req *req,
 	switch (outcome) {
 	case SMC_UPGRADE_OUT_REFUSED:
 		smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_REFUSED);
-		smc_upgradable_answered(lgr->net, &conn->path.remote.addr,
-					conn->path.remote.port,
-					req->reason == SMC_UPGRADE_UNKNOWN);
+		upgrade_note_refusal(conn, req->reason);
 		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_REFUSED);
 		break;
 	case SMC_UPGRADE_OUT_WITHDRAWN:
@@ -564,25 +577,37 @@ static void upgrade_fill_proof(const struct smc_sock *smc, bool server,
 	};
 }
 
-/* Find the group of a client's connection: addresses, path and VLAN have to fit. */
-static struct smc_lgr *upgrade_find_group(struct smc_sock *smc)
+/*
+ * Find the group of a client's connection: addresses (the server looks at those of the first
+ * contact), path and VLAN have to fit. Return ERR_PTR(-ENOENT): there is none, or the connection is
+ * not eligible; -EAGAIN: not now.
+ */
+static struct smc_lgr *upgrade_find_group(struct smc_sock *smc, bool count)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
 	struct smc_rules_path ends;
 	struct smc_path path;
 	struct smc_lgr *lgr;
 	u16 vlan;
+	u32 rc;
 
-	if (smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan))
-		return NULL;
+	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan, count);
+	if (rc)
+		return ERR_PTR(rc == SMC_CLC_DECL_NO_ROUTE ? -EAGAIN : -ENOENT);
 	smc_rules_path(smc->clcsock.sock->sk, &ends);
-	lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, vlan, &path, SMC_CAP_UPGRADE);
-	/* the server looks at the address of the first contact */
-	if (lgr && !ipv6_addr_equal(&lgr->peer.own_addr, &ends.local.addr)) {
-		smc_lgr_put(lgr);
-		return NULL;
-	}
-	return lgr;
+	lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, &ends.local.addr, vlan, &path,
+				   SMC_CAP_UPGRADE);
+	return lgr ?: ERR_PTR(-ENOENT);
+}
+
+/* Asking cannot keep what deferral promised: the next connection does a rendezvous. */
+static void upgrade_forget(const struct smc_sock *smc)
+{
+	struct sock *csk = smc->clcsock.sock->sk;
+	struct smc_rules_path ends;
+
+	smc_rules_path(csk, &ends);
+	smc_upgradable_forget(sock_net(csk), &ends.remote.addr, ends.remote.port);
 }
 
 /* Client: prepare a request and send it. Return false: nothing was asked. */
@@ -594,13 +619,18 @@ static bool upgrade_ask(struct smc_sock *smc)
 
 	if (!upgrade_tcp_is_open(smc))
 		return false;
-	lgr = upgrade_find_group(smc);
-	if (!lgr)
+	lgr = upgrade_find_group(smc, true);
+	if (lgr == ERR_PTR(-ENOENT))
+		upgrade_forget(smc);
+	if (IS_ERR(lgr))
 		return false;
 	init.hint = ilog2(smc_fallback_count_bytes(smc) | 1);
 	upgrade_fill_proof(smc, false, &init.proof);
 	conn = upgrade_create_conn(smc, lgr, &init);
 	smc_lgr_put(lgr);
+	/* full: the last place went meanwhile */
+	if (conn == ERR_PTR(-EBUSY))
+		upgrade_forget(smc);
 	return !IS_ERR(conn) && !upgrade_begin(smc, conn);
 }
 
@@ -617,7 +647,7 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 		return SMC_UPGRADE_EXCLUDED;
 	if (!upgrade_tcp_is_open(smc))
 		return SMC_UPGRADE_LATER;
-	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan);
+	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan, true);
 	if (rc == SMC_CLC_DECL_NO_ROUTE)
 		return SMC_UPGRADE_LATER;
 	return rc || !smc_lgr_serves_path(lgr, &path, vlan) ? SMC_UPGRADE_EXCLUDED :
@@ -779,16 +809,24 @@ bool smc_deferred_is_on(struct net *net)
 /**
  * smc_deferred_learn() - remember the server of a client whose rendezvous has succeeded
  * @smc: socket at the end of its handshake
- * @conn: its connection
  *
- * If its peer can upgrade, later connections may begin as TCP. Process context.
+ * Later connections may begin as TCP if one with the ends and the path of this one would find a
+ * group to continue over. Process context; takes no lock that a program can hold.
  */
-void smc_deferred_learn(struct smc_sock *smc, const struct smc_conn *conn)
+void smc_deferred_learn(struct smc_sock *smc)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_rules_path ends;
+	struct smc_lgr *lgr;
 
-	if (smc_deferred_is_on(net) && smc_peer_can(&conn->lgr->peer, SMC_CAP_UPGRADE))
-		smc_upgradable_add(net, &conn->path.remote.addr, conn->path.remote.port);
+	if (!smc_deferred_is_on(net))
+		return;
+	lgr = upgrade_find_group(smc, false);
+	if (IS_ERR(lgr))
+		return;
+	smc_lgr_put(lgr);
+	smc_rules_path(smc->clcsock.sock->sk, &ends);
+	smc_upgradable_add(net, &ends.remote.addr, ends.remote.port);
 }
 
 /**
@@ -799,19 +837,24 @@ void smc_deferred_learn(struct smc_sock *smc, const struct smc_conn *conn)
  *
  * Those that are bound to a device are not found by their peer. Process context.
  *
- * Return: true if the server is known for it, and a group lives over which the connection can
- * continue.
+ * Return: true if the server is known for it, and a group with a free place lives over which the
+ * connection can continue, as far as its ends are known.
  */
 bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port)
 {
 	const struct sock *csk = smc->clcsock.sock->sk;
 	struct net *net = sock_net(smc_sock_sk(smc));
+	struct smc_rules_path ends;
 	struct smc_lgr *lgr;
+	bool bound;
 
 	if (!smc_deferred_is_on(net) || READ_ONCE(csk->sk_bound_dev_if) ||
 	    !smc_upgradable_knows(net, peer, port))
 		return false;
-	lgr = smc_lgr_find_by_addr(net, peer, 0, NULL, SMC_CAP_UPGRADE);
+	smc_rules_path(csk, &ends);
+	bound = !ipv6_addr_any(&ends.local.addr);
+	lgr = smc_lgr_find_by_addr(net, peer, bound ? &ends.local.addr : NULL, 0, NULL,
+				   SMC_CAP_UPGRADE);
 	if (lgr)
 		smc_lgr_put(lgr);
 	return lgr;

@@ -14,10 +14,11 @@ int smc_upgradable_init(void);
 void smc_upgradable_exit(void);
 void smc_upgradable_add(struct net *net, const struct in6_addr *addr, u16 port);
 bool smc_upgradable_knows(struct net *net, const struct in6_addr *addr, u16 port);
+void smc_upgradable_forget(struct net *net, const struct in6_addr *addr, u16 port);
 void smc_upgradable_answered(struct net *net, const struct in6_addr *addr, u16 port, bool unknown);
 
 /* handshake/eligible.c */
 u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock,
-			  struct smc_path *path, u16 *vlan);
+			  struct smc_path *path, u16 *vlan, bool count);
 
 #endif
