@@ -464,6 +464,32 @@ bool smc_registry_host_is_busy(struct net *net, const struct in6_addr *tcp_addr,
 }
 
 /**
+ * smc_registry_has_client() - check whether a client could continue a TCP connection over a group
+ * @net: namespace
+ * @own_addr: our address in the connection, IPv4 as v4-mapped
+ * @addr: address of the client, likewise
+ * @cap: capability that the client must have
+ *
+ * A group in its first contact counts: the client may be further. Any context.
+ *
+ * Return: true if a group of this server lives between these addresses.
+ */
+bool smc_registry_has_client(struct net *net, const struct in6_addr *own_addr,
+			     const struct in6_addr *addr, enum smc_peer_cap cap)
+{
+	struct smc_lgr *lgr;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(lgr, smc_registry_by_addr(net, addr), addr_entry)
+		if (lgr->role == SMC_SERVER && lgr_leads_to_host(lgr, net, addr, false) &&
+		    smc_peer_can(&lgr->peer, cap) &&
+		    ipv6_addr_equal(&lgr->peer.own_addr, own_addr))
+			break;
+	rcu_read_unlock();
+	return lgr;
+}
+
+/**
  * smc_lgr_serves_path() - check whether a group serves a connection with this path
  * @lgr: group
  * @own: device and port of the connection's path; NULL: any link will do

@@ -465,12 +465,10 @@ static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int ke
 	return child;
 }
 
-/* A child whose SYN had no SMC option: TCP, which its client may want to upgrade. */
+/* A child whose SYN had no SMC option: TCP, which a client with a group may want to upgrade. */
 static void accept_child_start_tcp(struct smc_sock *child, u32 refused)
 {
-	struct net *net = sock_net(smc_sock_sk(child));
-
-	if (refused || !smc_deferred_is_on(net) || smc_deferred_start(child))
+	if (refused || !smc_deferred_may_be_asked(child) || smc_deferred_start(child))
 		smc_fallback_start(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
 	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
 }

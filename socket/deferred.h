@@ -114,6 +114,7 @@ void smc_deferred_exit(void);
 bool smc_deferred_is_on(struct net *net);
 void smc_deferred_learn(struct smc_sock *smc);
 bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port);
+bool smc_deferred_may_be_asked(struct smc_sock *smc);
 int smc_deferred_start(struct smc_sock *smc);
 int smc_deferred_exclude(struct smc_sock *smc);
 void smc_deferred_disconnect(struct smc_sock *smc);

@@ -861,6 +861,26 @@ bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 p
 }
 
 /**
+ * smc_deferred_may_be_asked() - check whether the client of a TCP connection may want to upgrade it
+ * @smc: child whose SYN had no SMC option
+ *
+ * Clients without SMC are to stay what they are: fallbacks. Process context.
+ *
+ * Return: true if a group of ours with that client lives, and the client has the capability.
+ */
+bool smc_deferred_may_be_asked(struct smc_sock *smc)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	struct net *net = sock_net(csk);
+	struct smc_rules_path ends;
+
+	if (!smc_deferred_is_on(net))
+		return false;
+	smc_rules_path(csk, &ends);
+	return smc_registry_has_client(net, &ends.local.addr, &ends.remote.addr, SMC_CAP_UPGRADE);
+}
+
+/**
  * smc_deferred_start() - change the mode of a socket to DEFERRED
  * @smc: undecided socket: a client before the connect() of the clcsock, or a child that no program
  *	knows yet
