@@ -408,7 +408,7 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 	/* the connection of a deferred socket has failed: the next one is TCP */
 	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED &&
 	    smc->clcsock.sock->state == SS_UNCONNECTED)
-		smc_deferred_exclude(smc);
+		smc_deferred_give_up(smc);
 	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED)
 		return sock_connect_tcp(sock, addr, len, flags);
 
@@ -470,7 +470,7 @@ static int smc_sock_listen(struct socket *sock, int backlog)
 	if (rc)
 		return rc;
 	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED && sock->state == SS_UNCONNECTED)
-		smc_deferred_exclude(smc);
+		smc_deferred_give_up(smc);
 	lock_sock(sk);
 	rc = -EINVAL;
 	if (sock->state != SS_UNCONNECTED)

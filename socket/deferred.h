@@ -117,6 +117,7 @@ bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 p
 bool smc_deferred_may_be_asked(struct smc_sock *smc);
 int smc_deferred_start(struct smc_sock *smc);
 int smc_deferred_exclude(struct smc_sock *smc);
+void smc_deferred_give_up(struct smc_sock *smc);
 void smc_deferred_disconnect(struct smc_sock *smc);
 bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_deferred_note_bytes(struct smc_sock *smc);

@@ -233,6 +233,29 @@ u64 smc_fallback_count_bytes(const struct smc_sock *smc)
 }
 
 /**
+ * smc_fallback_note() - set, and make known, why a socket uses TCP
+ * @smc: socket whose mode becomes TCP, or DEFERRED -> TCP
+ * @own_reason: our diagnosis code, 0: none
+ * @peer_reason: the peer's diagnosis code, 0: none
+ * @count: count the fallback in the statistics
+ *
+ * Process context, no spinlock held.
+ */
+void smc_fallback_note(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	smc->own_reason = own_reason;
+	smc->peer_reason = peer_reason;
+	if (count)
+		smc_stats_add_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags),
+				       own_reason);
+	trace_smc_switch_to_fallback(sk, smc->clcsock.sock->sk, sock_net(sk)->net_cookie,
+				     own_reason, peer_reason);
+	fallback_send_event(smc);
+}
+
+/**
  * smc_fallback_start() - change the mode of a socket to TCP, for good
  * @smc: undecided socket, clcsock not hooked
  * @own_reason: our diagnosis code, 0: none
@@ -245,19 +268,12 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	smc->own_reason = own_reason;
-	smc->peer_reason = peer_reason;
 	smc->began_at = jiffies;
 	smc->began_bytes = smc_fallback_count_bytes(smc);
 	smc_autosmc_begin(sock_net(sk), &smc->autosmc, false);
 	/* a later connect() of this socket must not send the SMC option */
 	smc_clcsock_withdraw_option(&smc->clcsock);
-	if (count)
-		smc_stats_add_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags),
-				       own_reason);
-	trace_smc_switch_to_fallback(sk, smc->clcsock.sock->sk, sock_net(sk)->net_cookie,
-				     own_reason, peer_reason);
-	fallback_send_event(smc);
+	smc_fallback_note(smc, own_reason, peer_reason, count);
 	if (sk->sk_socket) {
 		smc_clcsock_share_wq(&smc->clcsock, sk->sk_socket);
 		fallback_set_callbacks(smc->clcsock.sock->sk);

@@ -994,16 +994,8 @@ static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
 	}
 }
 
-/**
- * smc_deferred_exclude() - SMC cannot honour an option: make a deferred socket TCP
- * @smc: deferred socket
- *
- * On a server that has said yes, waits until the client has decided, which has a deadline. Process
- * context, no lock held.
- *
- * Return: 0; -EOPNOTSUPP: the two ends have agreed.
- */
-int smc_deferred_exclude(struct smc_sock *smc)
+/* @reason: why the connection falls back, 0: there is none any more */
+static int upgrade_exclude(struct smc_sock *smc, u32 reason)
 {
 	struct smc_conn *conn;
 	int rc = 0;
@@ -1021,10 +1013,37 @@ int smc_deferred_exclude(struct smc_sock *smc)
 		conn = upgrade_detach(smc);
 		if (conn)
 			smc_conn_put(conn);
+		if (reason)
+			smc_fallback_note(smc, reason, 0, true);
 		upgrade_become_tcp(smc);
 	}
 	release_sock(smc_sock_sk(smc));
 	return 0;
+}
+
+/**
+ * smc_deferred_exclude() - SMC cannot honour an option: make a deferred socket TCP
+ * @smc: deferred socket
+ *
+ * From now on it is a fallback. On a server that has said yes, waits until the client has decided,
+ * which has a deadline. Process context, no lock held.
+ *
+ * Return: 0; -EOPNOTSUPP: the two ends have agreed.
+ */
+int smc_deferred_exclude(struct smc_sock *smc)
+{
+	return upgrade_exclude(smc, SMC_CLC_DECL_SOCKOPT);
+}
+
+/**
+ * smc_deferred_give_up() - make a deferred socket TCP whose connect() has failed
+ * @smc: deferred socket without a connection
+ *
+ * Process context, no lock held.
+ */
+void smc_deferred_give_up(struct smc_sock *smc)
+{
+	upgrade_exclude(smc, SMC_CLC_DECL_NONE);
 }
 
 /**
