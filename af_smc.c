@@ -543,6 +543,10 @@ again:
 	case SMC_MODE_SMC:
 		return flags & MSG_FASTOPEN ? -EISCONN : smc_stream_sendmsg(smc, msg, len);
 	case SMC_MODE_DEFERRED:
+		/* its connect() has failed: this is one of TCP, as on an idle socket */
+		if (flags & MSG_FASTOPEN && smc->clcsock.sock->state == SS_UNCONNECTED &&
+		    !smc_deferred_exclude(smc))
+			goto again;
 		rc = smc_deferred_sendmsg(smc, msg, len);
 		if (rc == SMC_DEFERRED_OVER)
 			goto again;
