@@ -220,8 +220,8 @@ static u16 sock_connect_read_addr(const void *addr, int len, struct in6_addr *pe
 }
 
 /*
- * Return the reason not to try SMC with this address, or 0. The clcsock's connect() checks that the
- * address is valid.
+ * Return the reason why options, rules or AUTOSMC exclude SMC with this address, or 0. The
+ * clcsock's connect() checks that the address is valid.
  */
 static u32 sock_connect_refused(struct smc_sock *smc, const struct in6_addr *peer, u16 port)
 {
@@ -237,7 +237,7 @@ static u32 sock_connect_refused(struct smc_sock *smc, const struct in6_addr *pee
 		return SMC_CLC_DECL_RULE;
 	if (smc_autosmc_wants_tcp(net, &smc->autosmc, &path, false, sk_uid(smc_sock_sk(smc))))
 		return SMC_CLC_DECL_SHORT;
-	return smc_hs_check_allowed(net, peer, port);
+	return 0;
 }
 
 /*
@@ -260,6 +260,9 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	force_tcp = sock_connect_refused(smc, &peer, port);
 	if (!force_tcp && smc_deferred_suits(smc, &peer, port) && !smc_deferred_start(smc))
 		return SMC_DEFERRED_OVER;
+	/* afterwards: it makes the caller the probe of a server, and a deferred one tries nothing */
+	if (!force_tcp)
+		force_tcp = smc_hs_check_allowed(sock_net(sk), &peer, port);
 	if (force_tcp)
 		smc_clcsock_withdraw_option(&smc->clcsock);
 	else
