@@ -394,12 +394,13 @@ EXPORT_SYMBOL_GPL(smc_sock_for_each);
 
 /* ---- connections that a client wants to continue over a group ------------------ */
 
-static bool sock_get_tcp_mode(struct smc_clcsock *c)
+static bool sock_get_deferred_server(struct smc_clcsock *c)
 {
 	struct smc_sock *smc = container_of(c, struct smc_sock, clcsock);
 
 	/* the owner is another one during a handshake, and after close() */
-	if (c->owner != smc || smc_sock_mode(smc) != SMC_MODE_DEFERRED || !c->first_known)
+	if (c->owner != smc || smc_sock_mode(smc) != SMC_MODE_DEFERRED || !c->first_known ||
+	    !test_bit(SMC_SF_SERVER, &smc->flags))
 		return false;
 	sock_hold(smc_sock_sk(smc));
 	return true;
@@ -415,7 +416,8 @@ static bool sock_get_tcp_mode(struct smc_clcsock *c)
  * Finds hooked clcsocks whose first sequence numbers are noted. The caller gives the same answer
  * for each reason to find none. Process context, takes no lock that a program can hold.
  *
- * Return: a deferred socket for which the proof is right, with a reference on its sock, or NULL.
+ * Return: a deferred socket of a server for which the proof is right, with a reference on its sock,
+ * or NULL.
  */
 struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *own,
 				      const struct in6_addr *peer,
@@ -425,7 +427,7 @@ struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *ow
 		.own = *own, .peer = *peer,
 		.own_port = proof->server_port, .peer_port = proof->client_port,
 	};
-	struct smc_clcsock *c = smc_clcsock_find(net, &ends, sock_get_tcp_mode);
+	struct smc_clcsock *c = smc_clcsock_find(net, &ends, sock_get_deferred_server);
 	struct smc_upgrade_proof ours = *proof;
 	struct smc_sock *smc;
 

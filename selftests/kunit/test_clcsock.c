@@ -338,8 +338,13 @@ static void sock_find_proven(struct kunit *test)
 		.client_seq = smc->clcsock.first_rx, .server_seq = smc->clcsock.first_tx,
 	};
 	WRITE_ONCE(smc->mode, SMC_MODE_DEFERRED);
+	set_bit(SMC_SF_SERVER, &smc->flags);
 	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
 	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&smc->clcsock, &no_events, smc));
+	/* no socket of our client, which has asked itself */
+	clear_bit(SMC_SF_SERVER, &smc->flags);
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	set_bit(SMC_SF_SERVER, &smc->flags);
 	refs = refcount_read(&sk->sk_refcnt);
 	KUNIT_EXPECT_PTR_EQ(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof),
 			    smc);
