@@ -167,9 +167,38 @@ static void upgrade_send_accept(struct smc_conn *conn)
 	rc = smc_upgrade_answer(conn->lgr, conn->upgrade->init.number, SMC_UPGRADE_YES, req);
 	if (!rc)
 		return;
-	if (rc == -ECANCELED)
+	if (rc == -ECANCELED) {
+		smc_stats_inc(conn->net, SMC_STAT_UPGRADE_WITHDRAWN);
 		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+	}
 	smc_conn_put(conn);
+}
+
+/* Count a refusal, that of the server at both ends. */
+static void upgrade_count_refusal(struct net *net, u8 reason)
+{
+	static const enum smc_stat by_reason[SMC_UPGRADE_REASONS] = {
+		[SMC_UPGRADE_UNKNOWN]	= SMC_STAT_UPGRADE_UNKNOWN,
+		[SMC_UPGRADE_LATER]	= SMC_STAT_UPGRADE_LATER,
+		[SMC_UPGRADE_EXCLUDED]	= SMC_STAT_UPGRADE_EXCLUDED,
+		[SMC_UPGRADE_MEMORY]	= SMC_STAT_UPGRADE_MEMORY,
+	};
+
+	smc_stats_inc(net, SMC_STAT_UPGRADE_REFUSED);
+	/* a later version may have others */
+	if (reason != SMC_UPGRADE_YES && reason < SMC_UPGRADE_REASONS)
+		smc_stats_inc(net, by_reason[reason]);
+}
+
+/* Server: say no. */
+static void upgrade_refuse(struct smc_lgr *lgr, u32 number, enum smc_upgrade_reason reason)
+{
+	int rc = smc_upgrade_answer(lgr, number, reason, NULL);
+
+	if (!rc)
+		upgrade_count_refusal(lgr->net, reason);
+	else if (rc == -ECANCELED)
+		smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_WITHDRAWN);
 }
 
 /* smc_conn_upgrade_ops.llc */
@@ -233,7 +262,7 @@ static void upgrade_ended(struct smc_lgr *lgr, struct smc_upgrade_req *req,
 
 	switch (outcome) {
 	case SMC_UPGRADE_OUT_REFUSED:
-		smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_REFUSED);
+		upgrade_count_refusal(lgr->net, req->reason);
 		upgrade_note_refusal(conn, req->reason);
 		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_REFUSED);
 		break;
@@ -350,13 +379,9 @@ static unsigned long upgrade_tell_error(struct smc_sock *smc, struct smc_conn *c
 /* Set up what belongs to SMC mode, once. */
 static void upgrade_set_up(struct smc_sock *smc)
 {
-	struct sock *sk = smc_sock_sk(smc);
-
 	if (smc->deferred->adopted || !READ_ONCE(smc->conn))
 		return;
 	smc->deferred->adopted = true;
-	smc_stats_inc(sock_net(sk), SMC_STAT_UPGRADED);
-	smc_stats_add(sock_net(sk), SMC_STAT_UPGRADE_TCP_BYTES, smc_fallback_count_bytes(smc));
 	smc_stream_sync(smc);
 	smc_keepalive_options_changed(smc);
 	smc_cmsg_options_changed(smc);
@@ -698,7 +723,7 @@ static void upgrade_job_answer(struct smc_sock *smc, struct smc_lgr *lgr)
 
 	/* a yes was said by upgrade_send_accept() */
 	if (reason != SMC_UPGRADE_YES)
-		smc_upgrade_answer(lgr, d->msg.number, reason, NULL);
+		upgrade_refuse(lgr, d->msg.number, reason);
 	smc_link_put(d->link);
 	d->lgr = NULL;
 }
@@ -731,6 +756,7 @@ static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_ms
 	struct smc_deferred *d;
 	struct smc_sock *smc;
 
+	smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_ASKED);
 	smc = smc_sock_find_proven(lgr->net, &lgr->peer.own_addr, &lgr->peer.tcp_addr,
 				   &msg->proof);
 	if (smc && upgrade_begin_job(smc)) {
@@ -748,7 +774,7 @@ static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_ms
 		sock_put(smc_sock_sk(smc));
 		reason = SMC_UPGRADE_LATER;
 	}
-	smc_upgrade_answer(lgr, msg->number, reason, NULL);
+	upgrade_refuse(lgr, msg->number, reason);
 }
 
 static const struct smc_upgrade_events upgrade_llc_events = {

@@ -111,11 +111,15 @@ enum smc_stat {
 	SMC_STAT_RX_UPGRADE_DROP,	/* of these: malformed, not announced, late, too many */
 	SMC_STAT_UPGRADE_AGAIN,		/* UPGRADE messages sent again: no answer for a while */
 	SMC_STAT_DEFERRED,		/* connections that began as TCP and may change over */
-	SMC_STAT_UPGRADE_ASKED,		/* client: of these: asked */
-	SMC_STAT_UPGRADE_REFUSED,	/* client: the server said no */
-	SMC_STAT_UPGRADE_WITHDRAWN,	/* requests withdrawn before GO, at both ends */
+	SMC_STAT_UPGRADE_ASKED,		/* requests sent by clients, received by servers */
+	SMC_STAT_UPGRADE_REFUSED,	/* of these: the server said no; at both ends, as all below */
+	SMC_STAT_UPGRADE_UNKNOWN,	/* of these: it does not know the connection */
+	SMC_STAT_UPGRADE_LATER,		/* ... not now, or no room in the group */
+	SMC_STAT_UPGRADE_EXCLUDED,	/* ... an option, rule or path */
+	SMC_STAT_UPGRADE_MEMORY,	/* ... no memory */
+	SMC_STAT_UPGRADE_WITHDRAWN,	/* requests withdrawn before GO */
 	SMC_STAT_UPGRADED,		/* connections that changed over to RDMA */
-	SMC_STAT_UPGRADE_TCP_BYTES,	/* bytes of both directions that TCP had carried by then */
+	SMC_STAT_UPGRADE_TCP_BYTES,	/* bytes before S of each direction of them */
 	SMC_STAT_MAX
 };
 
