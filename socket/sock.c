@@ -335,6 +335,7 @@ static void sock_info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 	info->sk = smc_sock_sk(smc);
 	info->clcsock = smc->clcsock.sock ? smc->clcsock.sock->sk : NULL;
 	info->mode = smc_sock_mode(smc);
+	info->deferred = info->mode == SMC_MODE_DEFERRED && !conn;
 	if (info->mode == SMC_MODE_DEFERRED)
 		info->mode = conn ? SMC_MODE_SMC : SMC_MODE_TCP;
 	info->server = test_bit(SMC_SF_SERVER, &smc->flags);

@@ -289,6 +289,7 @@ struct smc_sock_link {
  * @sk: the socket; valid during the callback
  * @clcsock: the clcsock's struct sock, for addresses and ports; NULL: none
  * @mode: see enum smc_mode; DEFERRED is shown as what carries the stream, TCP or SMC
+ * @deferred: @mode is TCP, and the connection may still change over to RDMA: no fallback
  * @server: accepted from a listener
  * @diag_state: state number of sock_diag
  * @own_reason: TCP mode: our diagnosis code
@@ -315,6 +316,7 @@ struct smc_sock_info {
 	const struct sock *sk;
 	const struct sock *clcsock;
 	enum smc_mode mode;
+	bool deferred;
 	bool server;
 	u8 diag_state;
 	u32 own_reason;
