@@ -239,8 +239,9 @@ static void upgrade_accepted(struct smc_upgrade_req *req, struct smc_link *link,
 }
 
 /*
- * Client: the server has said no. One that does not know the connection may know others. For all
- * other reasons a rendezvous may get a further group, or tells the reason.
+ * Client: the server has said no. One that does not know the connection may know others, and one
+ * that has not accepted it yet may say yes later. For all other reasons a rendezvous may get a
+ * further group, or tells the reason.
  */
 static void upgrade_note_refusal(const struct smc_conn *conn, u8 reason)
 {
@@ -249,7 +250,7 @@ static void upgrade_note_refusal(const struct smc_conn *conn, u8 reason)
 
 	if (reason == SMC_UPGRADE_UNKNOWN)
 		smc_upgradable_answered(conn->net, addr, port, true);
-	else
+	else if (reason != SMC_UPGRADE_LATER)
 		smc_upgradable_forget(conn->net, addr, port);
 }
 
@@ -696,8 +697,11 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 		return reason;
 	upgrade_fill_proof(smc, true, &init.proof);
 	conn = upgrade_create_conn(smc, lgr, &init);
+	/* for both the client does a rendezvous next time */
+	if (conn == ERR_PTR(-ENOMEM) || conn == ERR_PTR(-EBUSY))
+		return SMC_UPGRADE_MEMORY;
 	if (IS_ERR(conn))
-		return PTR_ERR(conn) == -ENOMEM ? SMC_UPGRADE_MEMORY : SMC_UPGRADE_LATER;
+		return SMC_UPGRADE_LATER;
 	if (smc_conn_set_peer(conn, &end)) {
 		smc_stats_inc(lgr->net, SMC_STAT_PEER_END_BAD);
 		smc_conn_discard(conn, false);

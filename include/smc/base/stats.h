@@ -114,9 +114,9 @@ enum smc_stat {
 	SMC_STAT_UPGRADE_ASKED,		/* requests sent by clients, received by servers */
 	SMC_STAT_UPGRADE_REFUSED,	/* of these: the server said no; at both ends, as all below */
 	SMC_STAT_UPGRADE_UNKNOWN,	/* of these: it does not know the connection */
-	SMC_STAT_UPGRADE_LATER,		/* ... not now, or no room in the group */
+	SMC_STAT_UPGRADE_LATER,		/* ... not now */
 	SMC_STAT_UPGRADE_EXCLUDED,	/* ... an option, rule or path */
-	SMC_STAT_UPGRADE_MEMORY,	/* ... no memory */
+	SMC_STAT_UPGRADE_MEMORY,	/* ... no memory, or no place in the group */
 	SMC_STAT_UPGRADE_WITHDRAWN,	/* requests withdrawn before GO */
 	SMC_STAT_UPGRADED,		/* connections that changed over to RDMA */
 	SMC_STAT_UPGRADE_TCP_BYTES,	/* bytes before S of each direction of them */
