@@ -30,6 +30,7 @@ extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
 extern struct kunit_suite smc_tail_probe_suite;
+extern struct kunit_suite smc_upgrade_policy_suite;
 extern struct kunit_suite smc_upgrade_suite;
 extern struct kunit_suite smc_zerocopy_suite;
 
