@@ -7,13 +7,15 @@
 #
 #   BYTES     threshold (default: 20000)
 #   PATIENCE  ms in which a transfer must make progress
+#   UPGRADE_OF  names of cases, all by default; the first ones teach which server can
 # Entry points: deferred, upgraded
 
 : "${BYTES:=20000}"
 : "${PATIENCE:=30000}"
 
-CASES="off:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
-	halfclose:120 reset:120 connects:120 idle:60 linkdown:120 denied:60 userns:30 unload:60"
+all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
+	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120 userns:30 unload:60"
+CASES=${UPGRADE_OF:-$all}
 export CASES
 
 setup()
@@ -26,6 +28,9 @@ threshold()
 {
 	echo "$1" > /proc/sys/net/smc/upgrade_bytes || fail "upgrade_bytes"
 }
+
+family=smc	# of the client
+within=		# command that runs it
 
 # traffic [OPTION...] SUBTEST...: verified connections, whatever carries them
 # shellcheck disable=SC2153 # CASE is set by main.sh
@@ -40,17 +45,45 @@ traffic()
 		wait "$server" || fail "server ended with $?"
 	else
 		sync_wait "up.$CASE.$turn" > /dev/null || exit 1
-		/t/smc_traffic client --connect "$(peer_addr 0)" --family smc --wait 30 --quit \
+		$within /t/smc_traffic client --connect "$(peer_addr 0)" --family "$family" --wait 30 --quit \
 			--timeout "$PATIENCE" "$@" || fail "client ended with $?"
 	fi
 }
 
-# changed MIN [BYTES]: at least so many connections have changed over, and RDMA carried so many bytes
+# all_deferred: no connection had a handshake, or is a fallback: what RDMA carried came by upgrades
+all_deferred()
+{
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+}
+
+# Each request has one end.
+balanced()
+{
+	[ "$(grown upgrade_asked)" -eq \
+		"$(($(grown upgraded) + $(grown upgrade_refused) + $(grown upgrade_withdrawn)))" ] &&
+	[ "$(grown upgrade_refused)" -eq "$(($(grown upgrade_unknown) + $(grown upgrade_later) +
+		$(grown upgrade_excluded) + $(grown upgrade_memory)))" ]
+}
+
+# show: the counters of the case
+show()
+{
+	shown=
+	for s in deferred upgrade_asked upgrade_unknown upgrade_later upgrade_excluded upgrade_memory \
+		upgrade_withdrawn upgraded upgrade_tcp_bytes tx_write_bytes; do
+		shown="$shown $s=$(grown $s)"
+	done
+	diag "$shown"
+}
+
+# changed MIN [BYTES]: all connections began as TCP, at least so many have changed over, and RDMA
+# carried so many bytes from here
 changed()
 {
-	for s in deferred upgrade_asked upgrade_refused upgrade_withdrawn upgraded upgrade_tcp_bytes; do
-		diag "$s +$(grown $s)"
-	done
+	wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
+	show
+	all_deferred
 	expect "upgraded" "$(grown upgraded)" -ge "$1"
 	expect "bytes by RDMA WRITE" "$(grown tx_write_bytes)" -ge "${2:-1}"
 	expect "malformed CDC" "$(grown rx_cdc_bad)" -eq 0
@@ -65,15 +98,30 @@ case_off()
 	expect "UPGRADE messages" "$(($(grown tx_upgrade) + $(grown rx_upgrade)))" -eq 0
 }
 
-# After a rendezvous with a peer that can, the next connection begins as TCP.
-case_taught()
+# A client without SMC stays a fallback for the server, whatever the setting says.
+case_plain()
 {
 	threshold "$BYTES"
 	# the old group has not announced it
 	forget_groups
 	before
+	family=inet
+	traffic connects:3
+	family=smc
+	expect "deferred" "$(grown deferred)" -eq 0
+	# those of the client that waits and that ends the server are two more
+	[ "$HOST" = 2 ] || expect "fallbacks" "$(grown srv_fback)" -eq 5
+}
+
+# After a rendezvous with a peer that can, the next connections begin as TCP, and none is a fallback.
+case_taught()
+{
+	before
 	traffic connects:8
-	expect "deferred" "$(grown deferred)" -ge 1
+	show
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 1
+	expect "deferred" "$(grown deferred)" -eq 9
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
 }
 
 # forget_groups: the next connection is a first contact
@@ -165,7 +213,7 @@ case_halfclose()
 	threshold 1
 	before
 	traffic halfclose:1024
-	changed 1
+	changed 1 262144
 	threshold "$BYTES"
 }
 
@@ -183,7 +231,12 @@ case_connects()
 	threshold 1
 	before
 	traffic connects:200
-	expect "deferred" "$(grown deferred)" -ge 200
+	wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
+	show
+	# a server that does not know three of them in a row, since they are over, is forgotten
+	expect "connections" "$(($(grown deferred) + $(grown clnt_smc) + $(grown srv_smc)))" -eq 202
+	expect "deferred" "$(grown deferred)" -ge 100
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
 	expect "malformed CDC" "$(grown rx_cdc_bad)" -eq 0
 	threshold "$BYTES"
 }
@@ -193,8 +246,54 @@ case_idle()
 	threshold 1
 	before
 	traffic idle:2
-	changed 1
+	# it alone moves so much, and has nothing to send afterwards
+	changed 1 0
+	expect "bytes before the change" "$(grown upgrade_tcp_bytes)" -ge 65536
 	threshold "$BYTES"
+}
+
+# in_group COMMAND...: executes it in a cgroup of its own
+in_group()
+{
+	mkdir -p /sys/fs/cgroup/upgraded
+	# shellcheck disable=SC2016 # $0 and $@ are those of the inner shell
+	sh -c 'echo 0 > /sys/fs/cgroup/upgraded/cgroup.procs && exec "$@"' sh "$@"
+}
+
+# kernel_kib: memory of the kernel that the cgroup is charged for
+kernel_kib() { awk '$1 == "kernel" { print int($2 / 1024) }' /sys/fs/cgroup/upgraded/memory.stat; }
+
+# The rings of upgraded connections are charged to the client's cgroup, those of a first contact aside.
+case_charged()
+{
+	forget_groups
+	traffic connects:2
+	before
+	if [ "$HOST" = 2 ]; then
+		echo +memory > /sys/fs/cgroup/cgroup.subtree_control || fail "no memory controller"
+		mkdir -p /sys/fs/cgroup/upgraded
+		(
+			most=0
+			while [ ! -e /run/charged.end ]; do
+				now=$(kernel_kib)
+				[ "$now" -le "$most" ] || most=$now
+				echo "$most" > /run/charged.kib
+				sleep 0.1
+			done
+		) &
+		sampler=$!
+	fi
+	within=in_group
+	traffic parallel:32
+	within=
+	if [ "$HOST" = 2 ]; then
+		touch /run/charged.end
+		wait "$sampler"
+		diag "$(cat /run/charged.kib) KiB charged"
+		# an RMBE and a ring of 64 KiB each, at least, for those that had changed over at a time
+		expect "KiB charged" "$(cat /run/charged.kib)" -ge 4096
+	fi
+	changed 16
 }
 
 # The link is lost in the middle of streams: upgraded connections end, and none hangs.
@@ -207,8 +306,11 @@ case_linkdown()
 		await_server 4430
 		sync_signal "up.$CASE"
 		sync_wait "done.$CASE" 100 > /dev/null || exit 1
+		# not hung, nor dead: it serves the next one
+		kill -0 "$server" || fail "the server has ended: $(tail -2 /run/server)"
 		kill "$server"
 		wait "$server" 2> /dev/null
+		grep -i "bad\|EILSEQ" /run/server && fail "bytes"
 		return 0
 	fi
 	sync_wait "up.$CASE" > /dev/null || exit 1
@@ -219,30 +321,50 @@ case_linkdown()
 	for id in $(/t/smcctl linkgroup | awk 'NR > 1 { print $1 }'); do
 		/t/smcctl linkgroup del "$id" now
 	done
-	wait "$client" && diag "the stream went on"
-	diag "$(grep -v "^ok" /run/client | tail -2 | tr "\n" " ")"
+	began=$(uptime_s)
+	! wait "$client" || fail "the stream went on without its group"
+	diag "$(grep -v "^ok" /run/client | tail -4 | tr "\n" " ")"
+	# the operator of this host has ended it: not for want of progress, and not with an end of file
+	grep -q ECONNABORTED /run/client || fail "no ECONNABORTED"
+	expect "seconds until the end" "$(($(uptime_s) - began))" -lt 20
 	sync_signal "done.$CASE"
 }
 
 has_upgraded() { [ "$(grown upgraded)" -gt 0 ]; }
 
-# A rule of the server forbids it: refused, and the stream goes on over TCP.
+# A rule of one end, which comes after the first contact, forbids it: the stream goes on over TCP.
 case_denied()
 {
+	# the group of the case before may be gone
+	traffic connects:2
 	before
 	[ "$HOST" = 2 ] || /t/smcctl policy add deny local-port 4430 || fail "no rule"
+	sync_barrier "rule.$CASE" || exit 1
 	traffic stream:4
+	show
 	[ "$HOST" = 2 ] || /t/smcctl policy flush
 	expect "upgraded" "$(grown upgraded)" -eq 0
-	[ "$HOST" = 1 ] || expect "refused" "$(grown upgrade_refused)" -ge 1
+	# for the server they are fallbacks, which it does not know for others
+	expect "refused" "$(grown upgrade_refused)" -ge 1
+	[ "$HOST" = 2 ] || expect "fallbacks" "$(grown srv_fback)" -eq 3
+	sync_barrier "no_rule.$CASE" || exit 1
+	traffic connects:2
+	before
+	[ "$HOST" = 1 ] || /t/smcctl policy add deny remote-port 4430 || fail "no rule"
+	traffic stream:4
+	[ "$HOST" = 1 ] || /t/smcctl policy flush
+	expect "deferred with a rule of the client" "$(($(grown deferred) * (HOST - 1)))" -eq 0
+	expect "upgraded" "$(grown upgraded)" -eq 0
+	expect "asked" "$(grown upgrade_asked)" -eq 0
 }
 
 # Not for namespaces of users.
 case_userns()
 {
 	[ "$HOST" = 1 ] || return 0
+	[ -e /proc/self/ns/user ] || skip "no user namespaces"
 	unshare -Urn sh -c 'cat /proc/sys/net/smc/upgrade_bytes; ls -l /proc/sys/net/smc/upgrade_bytes' \
-		> /run/userns 2>&1 || { diag "no user namespaces"; return 0; }
+		> /run/userns 2>&1 || fail "$(cat /run/userns)"
 	grep -q '^0$' /run/userns || fail "a namespace of a user has inherited it"
 	grep -q '^-r--r--r--' /run/userns || fail "a user can turn it on"
 }
