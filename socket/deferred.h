@@ -113,6 +113,7 @@ void smc_deferred_exit(void);
 bool smc_deferred_is_on(struct net *net);
 int smc_deferred_start(struct smc_sock *smc);
 int smc_deferred_exclude(struct smc_sock *smc);
+bool smc_deferred_stop_asking(struct smc_sock *smc);
 void smc_deferred_disconnect(struct smc_sock *smc);
 bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_deferred_note_bytes(struct smc_sock *smc);

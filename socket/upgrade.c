@@ -896,6 +896,26 @@ int smc_deferred_exclude(struct smc_sock *smc)
 }
 
 /**
+ * smc_deferred_stop_asking() - let a deferred socket stay TCP, without a wait
+ * @smc: deferred socket
+ *
+ * Any context; takes state_lock only.
+ *
+ * Return: true: no upgrade will begin; false: one is under way, or has been.
+ */
+bool smc_deferred_stop_asking(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	bool idle;
+
+	spin_lock_bh(&smc->state_lock);
+	idle = !d->conn && !d->busy && !smc->conn;
+	d->closed |= idle;
+	spin_unlock_bh(&smc->state_lock);
+	return idle;
+}
+
+/**
  * smc_deferred_disconnect() - connect(AF_UNSPEC): abort what there is over RDMA
  * @smc: deferred socket, locked; TCP afterwards
  *

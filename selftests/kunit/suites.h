@@ -31,6 +31,7 @@ extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
 extern struct kunit_suite smc_tail_probe_suite;
 extern struct kunit_suite smc_upgrade_suite;
+extern struct kunit_suite smc_upgrade_life_suite;
 extern struct kunit_suite smc_zerocopy_suite;
 
 #endif
