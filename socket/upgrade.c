@@ -823,10 +823,11 @@ static struct smc_conn *upgrade_detach(struct smc_sock *smc)
 	conn = d->conn;
 	WRITE_ONCE(d->conn, NULL);
 	spin_unlock_bh(&smc->state_lock);
+	smc_clcsock_unhook(&smc->clcsock);
+	/* before the end of what it starts, for a connection that it takes for the socket's */
+	cancel_delayed_work_sync(&d->work);
 	if (smc->conn)
 		smc_conn_put(smc_stream_detach_conn(smc));
-	smc_clcsock_unhook(&smc->clcsock);
-	cancel_delayed_work_sync(&d->work);
 	return conn;
 }
 
