@@ -256,8 +256,35 @@ static void life_mmap(struct kunit *test)
 	life_end(&e);
 }
 
+/* ---- whether it is eligible ---- */
+
+/* An outdated route stays TCP's, which may be about to drop it. */
+static void life_route(struct kunit *test)
+{
+	struct smc_path path = {};
+	struct dst_entry *dst;
+	struct life_env e;
+	struct sock *csk;
+	u16 vlan;
+
+	life_begin(test, &e);
+	csk = life_csk(&e);
+	dst = sk_dst_get(csk);
+	KUNIT_ASSERT_NOT_NULL(test, dst);
+	KUNIT_EXPECT_NE(test, smc_hs_check_eligible(&init_net, &e.smc->clcsock, &path, &vlan),
+			SMC_CLC_DECL_NO_ROUTE);
+	/* as if a route was changed */
+	container_of(dst, struct rtable, dst)->rt_genid--;
+	KUNIT_EXPECT_EQ(test, smc_hs_check_eligible(&init_net, &e.smc->clcsock, &path, &vlan),
+			SMC_CLC_DECL_NO_ROUTE);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(csk->sk_dst_cache), dst);
+	dst_release(dst);
+	life_end(&e);
+}
+
 static struct kunit_case life_cases[] = {
 	KUNIT_CASE(life_mmap),
+	KUNIT_CASE(life_route),
 	{}
 };
 
