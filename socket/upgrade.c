@@ -315,7 +315,8 @@ static unsigned long upgrade_tell_error(struct smc_sock *smc, struct smc_conn *c
 	int err;
 
 	spin_lock_bh(&d->lock);
-	err = d->tcp_err;
+	/* for RST that comes after FIN of the peer TCP has another one */
+	err = d->tcp_err == EPIPE ? ECONNRESET : d->tcp_err;
 	at = d->tcp_err_at + UPGRADE_GRACE;
 	spin_unlock_bh(&d->lock);
 	if (!err || d->tcp_err_known)

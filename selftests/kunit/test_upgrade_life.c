@@ -282,9 +282,53 @@ static void life_route(struct kunit *test)
 	life_end(&e);
 }
 
+/* ---- TCP ends ---- */
+
+/* TCP has carried all bytes before both S: FIN and then RST, for which TCP has another error. */
+static void life_rst_after_fin(struct kunit *test)
+{
+	struct smc_upgrade states;
+	struct life_env e;
+
+	life_begin(test, &e);
+	life_agree(test, &e);
+	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.smc->deferred->ring)));
+	life_receive(&e, 2, SMC_CDC_EXT_S);
+	states = life_states(&e);
+	KUNIT_EXPECT_TRUE(test, smc_upgrade_tcp_is_empty(&states));
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(e.theirs, SHUT_WR), 0);
+	KUNIT_EXPECT_TRUE(test, life_wait(inet_sk_state_load(life_csk(&e)) == TCP_CLOSE_WAIT));
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.c.conn), SMC_CONN_ACTIVE);
+	life_reset_by_peer(test, &e);
+	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.c.conn->err)));
+	KUNIT_EXPECT_EQ(test, e.c.conn->err, ECONNRESET);
+	KUNIT_EXPECT_EQ(test, sock_error(e.sock->sk), -ECONNRESET);
+	life_end(&e);
+}
+
+/* The same while S of the peer is on its way: it may have sent A, which has a while to come. */
+static void life_rst_before_a(struct kunit *test)
+{
+	struct life_env e;
+
+	life_begin(test, &e);
+	life_agree(test, &e);
+	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.smc->deferred->ring)));
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(e.theirs, SHUT_WR), 0);
+	KUNIT_EXPECT_TRUE(test, life_wait(inet_sk_state_load(life_csk(&e)) == TCP_CLOSE_WAIT));
+	life_reset_by_peer(test, &e);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(e.c.conn->err), 0);
+	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.c.conn->err)));
+	KUNIT_EXPECT_EQ(test, e.c.conn->err, ECONNRESET);
+	life_end(&e);
+}
+
 static struct kunit_case life_cases[] = {
 	KUNIT_CASE(life_mmap),
 	KUNIT_CASE(life_route),
+	KUNIT_CASE(life_rst_after_fin),
+	KUNIT_CASE(life_rst_before_a),
 	{}
 };
 
