@@ -533,11 +533,13 @@ static int upgrade_begin(struct smc_sock *smc, struct smc_conn *conn)
 	int rc = -ECANCELED;
 
 	if (upgrade_install(smc, conn)) {
-		rc = smc_conn_upgrade_begin(conn);
+		/*
+		 * Once more: a shutdown() that was earlier has not found the connection. A later
+		 * one does, and keeps the gate open until it has made the step SHUT.
+		 */
+		if (upgrade_tcp_is_open(smc))
+			rc = smc_conn_upgrade_begin(conn);
 		if (!rc) {
-			/* shutdown() has not found it */
-			if (READ_ONCE(smc_sock_sk(smc)->sk_shutdown) & SEND_SHUTDOWN)
-				smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_SHUT);
 			smc_conn_put(conn);
 			/* what TCP has done since the look of smc_conn_upgrade_begin() */
 			smc_deferred_queue_work(smc);
