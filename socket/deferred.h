@@ -60,8 +60,8 @@ struct smc_link;
  * @again: jiffies before which a client does not ask
  * @pause: jiffies of the next pause
  * @msg: server: request that @job judges
- * @lgr: server: its group, reference held by @job
- * @link: server: the link over which it came, likewise
+ * @lgr: group of the request, reference held by @job; a client has none before it has chosen one
+ * @link: server: the link over which it came, likewise; a client has none
  */
 struct smc_deferred {
 	struct smc_sock *smc;

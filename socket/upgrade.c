@@ -4,7 +4,7 @@
  * of the peer, what the two ends have agreed, and the end of such a socket.
  *
  * A job prepares what a request needs, or judges one: it may wait for the peer (CONFIRM RKEY), so
- * it is no part of a call, and none of the work of a group. There is one at a time for a socket.
+ * it is no part of a call, and runs on the queue of the group. There is one at a time for a socket.
  * From smc_conn_upgrade_begin() on the connection has its own life, and its request with it; the
  * socket has a reference, and gets notifications.
  *
@@ -136,21 +136,17 @@ static void upgrade_read_progress(struct smc_sock *owner, struct smc_conn_tcp *t
 static void upgrade_send_request(struct smc_conn *conn)
 {
 	struct smc_upgrade_req *req = &conn->upgrade->req;
-	int rc;
 
 	req->elem = &conn->rx.elem;
 	req->token = conn->token;
 	req->proof = conn->upgrade->init.proof;
 	req->hint = conn->upgrade->init.hint;
 	smc_conn_get(conn);
-	rc = smc_upgrade_ask(conn->lgr, req);
-	if (!rc) {
+	if (!smc_upgrade_ask(conn->lgr, req)) {
 		smc_stats_inc(conn->net, SMC_STAT_UPGRADE_ASKED);
 		return;
 	}
-	/* a dead group tells the connection itself */
-	if (rc != -ECONNABORTED)
-		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_REFUSED);
+	/* the group is dead, and tells the connection itself */
 	smc_conn_put(conn);
 }
 
@@ -586,23 +582,34 @@ static struct smc_lgr *upgrade_find_group(struct smc_sock *smc)
 	return lgr;
 }
 
-/* Client: prepare a request and send it. Return false: nothing was asked. */
-static bool upgrade_ask(struct smc_sock *smc)
+/* Client: choose a group, and reserve a place for a request. Return NULL: nothing is asked. */
+static struct smc_lgr *upgrade_choose_group(struct smc_sock *smc)
 {
-	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops };
-	struct smc_conn *conn;
 	struct smc_lgr *lgr;
 
 	if (!upgrade_tcp_is_open(smc))
-		return false;
+		return NULL;
 	lgr = upgrade_find_group(smc);
-	if (!lgr)
-		return false;
+	if (lgr && smc_upgrade_reserve(lgr)) {
+		smc_lgr_put(lgr);
+		return NULL;
+	}
+	return lgr;
+}
+
+/* Client: prepare a request and send it. Return false: nothing was asked. */
+static bool upgrade_ask(struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops };
+	struct smc_conn *conn;
+
 	init.hint = ilog2(smc_fallback_count_bytes(smc) | 1);
 	upgrade_fill_proof(smc, false, &init.proof);
 	conn = upgrade_create_conn(smc, lgr, &init);
-	smc_lgr_put(lgr);
-	return !IS_ERR(conn) && !upgrade_begin(smc, conn);
+	if (!IS_ERR(conn) && !upgrade_begin(smc, conn))
+		return true;
+	smc_upgrade_unreserve(lgr);
+	return false;
 }
 
 /* Server: check what is no question of the proof. */
@@ -649,29 +656,55 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 	return upgrade_begin(smc, conn) ? SMC_UPGRADE_LATER : SMC_UPGRADE_YES;
 }
 
-static void upgrade_job(struct work_struct *work)
+static void upgrade_job_ask(struct smc_sock *smc, struct smc_lgr *lgr)
 {
-	struct smc_deferred *d = container_of(work, struct smc_deferred, job);
-	enum smc_upgrade_reason reason;
-	struct smc_sock *smc = d->smc;
-	struct smc_lgr *lgr = d->lgr;
+	struct smc_deferred *d = smc->deferred;
 
-	if (!lgr) {
-		if (!upgrade_ask(smc)) {
-			d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
-			WRITE_ONCE(d->again, jiffies + d->pause);
-		}
-		upgrade_end_job(smc);
+	if (lgr && upgrade_ask(smc, lgr))
 		return;
-	}
-	reason = upgrade_answer(smc, lgr, d->link, &d->msg);
+	d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
+	WRITE_ONCE(d->again, jiffies + d->pause);
+}
+
+static void upgrade_job_answer(struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	struct smc_deferred *d = smc->deferred;
+	enum smc_upgrade_reason reason = upgrade_answer(smc, lgr, d->link, &d->msg);
+
 	/* a yes was said by upgrade_send_accept() */
 	if (reason != SMC_UPGRADE_YES)
 		smc_upgrade_answer(lgr, d->msg.number, reason, NULL);
 	smc_link_put(d->link);
+	d->link = NULL;
+}
+
+/*
+ * For a client it runs twice: on the queue of all sockets until the group is known, then on the
+ * group's, since only its own peer may keep it waiting.
+ */
+static void upgrade_job(struct work_struct *work)
+{
+	struct smc_deferred *d = container_of(work, struct smc_deferred, job);
+	struct smc_sock *smc = d->smc;
+	struct smc_lgr *lgr = d->lgr;
+
+	if (!lgr) {
+		lgr = upgrade_choose_group(smc);
+		if (lgr) {
+			d->lgr = lgr;
+			queue_work(lgr->wq, work);
+			return;
+		}
+	}
+	if (d->link)
+		upgrade_job_answer(smc, lgr);
+	else
+		upgrade_job_ask(smc, lgr);
 	d->lgr = NULL;
+	/* the socket may be gone after this */
 	upgrade_end_job(smc);
-	smc_lgr_put(lgr);
+	if (lgr)
+		smc_lgr_put(lgr);
 }
 
 /* smc_upgrade_events.requested */
@@ -691,7 +724,7 @@ static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_ms
 		d->lgr = lgr;
 		d->link = link;
 		d->msg = *msg;
-		queue_work(upgrade_wq, &d->job);
+		queue_work(lgr->wq, &d->job);
 		sock_put(smc_sock_sk(smc));
 		return;
 	}
