@@ -53,6 +53,9 @@ struct smc_link;
  * @conn: connection beside TCP or after the agreement, one reference; under smc_sock.state_lock
  * @adopted: smc_sock.conn is @conn, and all is set up for it; private to @work
  * @busy: @job runs, or will; under smc_sock.state_lock
+ * @gate_pause: pause of @work, which has to shut the gate or reset the clcsock and could not, in
+ *	jiffies, 0: none; private to @work
+ * @gate_at: end of @gate_pause, likewise
  * @closed: no further @job, connection or @work; under smc_sock.state_lock
  * @cancel: @job shall end soon
  * @work: watches TCP and the agreement
@@ -79,6 +82,8 @@ struct smc_deferred {
 	struct smc_conn *conn;
 	bool adopted;
 	bool busy;
+	unsigned long gate_pause;
+	unsigned long gate_at;
 	bool closed;
 	bool cancel;
 	struct delayed_work work;

@@ -45,6 +45,7 @@
 #define UPGRADE_GRACE		(HZ / 5)
 /* The lock of the clcsock is taken, or an urgent byte is not acknowledged: look again. */
 #define GATE_AGAIN	(HZ / 50)
+#define GATE_AGAIN_MAX	(1 * HZ)
 /* Pauses of a client after a request that led to nothing. */
 #define PAUSE_MIN		(1 * HZ)
 #define PAUSE_MAX		(300 * HZ)
@@ -395,6 +396,22 @@ static void upgrade_report_dead(struct smc_sock *smc, const struct smc_conn *con
 	sk->sk_error_report(sk);
 }
 
+/* Return the jiffies until the next look at a clcsock that is @locked, 0: it is not. */
+static unsigned long upgrade_pause(struct smc_deferred *d, bool locked)
+{
+	if (!locked) {
+		d->gate_pause = 0;
+		return 0;
+	}
+	/* a notification may have brought the work before its time */
+	if (!d->gate_pause || time_after_eq(jiffies, d->gate_at)) {
+		d->gate_pause = clamp_t(unsigned long, 2 * d->gate_pause, GATE_AGAIN,
+					GATE_AGAIN_MAX);
+		d->gate_at = jiffies + d->gate_pause;
+	}
+	return max(d->gate_at - jiffies, 1UL);
+}
+
 static void upgrade_work(struct work_struct *work)
 {
 	struct smc_deferred *d = container_of(to_delayed_work(work), struct smc_deferred, work);
@@ -402,6 +419,7 @@ static void upgrade_work(struct work_struct *work)
 	struct smc_conn *conn = smc_deferred_conn_get(smc);
 	struct smc_upgrade states;
 	unsigned long wait;
+	bool locked;
 
 	if (!conn)
 		return;
@@ -412,13 +430,13 @@ static void upgrade_work(struct work_struct *work)
 	smc_conn_upgrade_get_states(conn, &states);
 	if (states.agree == SMC_UPGRADE_DEAD)
 		upgrade_report_dead(smc, conn);
-	if (!upgrade_shut_idle_gate(smc))
-		wait = GATE_AGAIN;
+	locked = !upgrade_shut_idle_gate(smc);
 	if (smc_conn_is_broken(conn) && !smc_clcsock_reset(&smc->clcsock))
-		wait = GATE_AGAIN;
+		locked = true;
 	else if (!READ_ONCE(smc->conn) && READ_ONCE(conn->releasing) &&
 		 (states.agree == SMC_UPGRADE_TCP || smc_conn_is_broken(conn)))
 		upgrade_drop(smc, conn);
+	wait = min_not_zero(wait, upgrade_pause(d, locked));
 	if (wait)
 		upgrade_look_again(smc, wait);
 	smc_conn_put(conn);

@@ -324,11 +324,63 @@ static void life_rst_before_a(struct kunit *test)
 	life_end(&e);
 }
 
+/* ---- the gate ---- */
+
+static void life_send_urgent(struct life_env *e)
+{
+	struct sock *csk = life_csk(e);
+
+	/* as if the byte had not arrived */
+	lock_sock(csk);
+	tcp_sk(csk)->snd_up = tcp_sk(csk)->snd_una + 1;
+	release_sock(csk);
+}
+
+/* RST comes instead of the acknowledgment of an urgent byte: nothing is waited for any more. */
+static void life_gate_reset(struct kunit *test)
+{
+	struct life_env e;
+
+	life_begin(test, &e);
+	life_send_urgent(&e);
+	life_agree(test, &e);
+	msleep(100);
+	KUNIT_EXPECT_FALSE(test, e.smc->deferred->ring);
+	life_reset_by_peer(test, &e);
+	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.c.conn->err)));
+	/* twice the longest pause */
+	msleep(2500);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&e.smc->deferred->work));
+	life_end(&e);
+}
+
+/* A call of the program keeps the clcsock locked: the work looks less and less often. */
+static void life_gate_locked(struct kunit *test)
+{
+	struct smc_deferred *d;
+	struct life_env e;
+
+	life_begin(test, &e);
+	d = e.smc->deferred;
+	lock_sock(life_csk(&e));
+	life_agree(test, &e);
+	msleep(2000);
+	KUNIT_EXPECT_FALSE(test, d->ring);
+	KUNIT_EXPECT_GE(test, READ_ONCE(d->gate_pause), HZ / 2);
+	release_sock(life_csk(&e));
+	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(d->ring)));
+	KUNIT_EXPECT_TRUE(test, life_wait(!READ_ONCE(d->gate_pause)));
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&d->work));
+	life_end(&e);
+}
+
 static struct kunit_case life_cases[] = {
 	KUNIT_CASE(life_mmap),
 	KUNIT_CASE(life_route),
 	KUNIT_CASE(life_rst_after_fin),
 	KUNIT_CASE(life_rst_before_a),
+	KUNIT_CASE_SLOW(life_gate_reset),
+	KUNIT_CASE_SLOW(life_gate_locked),
 	{}
 };
 
