@@ -43,7 +43,10 @@
 
 /* RST may overtake RDMA WRITEs of the peer, and its A; as RESET_GRACE of a socket in SMC mode. */
 #define UPGRADE_GRACE		(HZ / 5)
-/* The lock of the clcsock is taken, or an urgent byte is not acknowledged: look again. */
+/*
+ * The lock of the clcsock is taken, or an urgent byte is not acknowledged: look again. Each pause
+ * is twice the one before: a program may keep the lock for ever.
+ */
 #define GATE_AGAIN	(HZ / 50)
 #define GATE_AGAIN_MAX	(1 * HZ)
 /* Pauses of a client after a request that led to nothing. */
@@ -917,6 +920,26 @@ static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
 	}
 }
 
+/*
+ * The client has broken the protocol, or does not speak, and the work of the socket, which resets
+ * TCP then, has not done it. Waits for the lock of the clcsock.
+ */
+static void upgrade_reset_dead(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	struct sock *csk = smc->clcsock.sock->sk;
+
+	if (READ_ONCE(conn->tcp_end) != SMC_TCP_END_RST ||
+	    smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
+		return;
+	while (!smc_clcsock_reset(&smc->clcsock)) {
+		lock_sock(csk);
+		release_sock(csk);
+	}
+	/* else the error of TCP is the one that is reported */
+	if (test_bit(SMC_SF_ERR_REPORTED, &smc->flags))
+		sock_error(csk);
+}
+
 /**
  * smc_deferred_exclude() - SMC cannot honour an option: make a deferred socket TCP
  * @smc: deferred socket
@@ -942,8 +965,10 @@ int smc_deferred_exclude(struct smc_sock *smc)
 	lock_sock(smc_sock_sk(smc));
 	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
 		conn = upgrade_detach(smc);
-		if (conn)
+		if (conn) {
+			upgrade_reset_dead(smc, conn);
 			smc_conn_put(conn);
+		}
 		upgrade_become_tcp(smc);
 	}
 	release_sock(smc_sock_sk(smc));

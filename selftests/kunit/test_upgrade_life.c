@@ -374,6 +374,37 @@ static void life_gate_locked(struct kunit *test)
 	life_end(&e);
 }
 
+/* ---- options that exclude SMC ---- */
+
+/*
+ * The peer has broken the protocol before GO: TCP is reset, whether the work of the socket has seen
+ * that or not, and the program gets one error.
+ */
+static void life_exclude_dead(struct kunit *test)
+{
+	struct life_env e;
+	int seen;
+
+	for (seen = 0; seen < 2; seen++) {
+		life_begin(test, &e);
+		life_answer(test, &e);
+		lock_sock(life_csk(&e));
+		smc_conn_upgrade_step(e.c.conn, SMC_UPGRADE_EV_VIOLATION);
+		KUNIT_EXPECT_EQ(test, life_states(&e).agree, SMC_UPGRADE_DEAD);
+		if (seen)
+			msleep(100);
+		release_sock(life_csk(&e));
+		KUNIT_EXPECT_EQ(test, smc_deferred_exclude(e.smc), 0);
+		KUNIT_EXPECT_EQ(test, smc_sock_mode(e.smc), SMC_MODE_TCP);
+		KUNIT_EXPECT_EQ(test, inet_sk_state_load(life_csk(&e)), TCP_CLOSE);
+		KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.theirs->sk->sk_err) == ECONNRESET));
+		KUNIT_EXPECT_EQ_MSG(test, sock_error(e.sock->sk), -ECONNRESET, "seen %d", seen);
+		smc_fallback_pull_error(e.smc);
+		KUNIT_EXPECT_EQ_MSG(test, sock_error(e.sock->sk), 0, "seen %d", seen);
+		life_end(&e);
+	}
+}
+
 static struct kunit_case life_cases[] = {
 	KUNIT_CASE(life_mmap),
 	KUNIT_CASE(life_route),
@@ -381,6 +412,7 @@ static struct kunit_case life_cases[] = {
 	KUNIT_CASE(life_rst_before_a),
 	KUNIT_CASE_SLOW(life_gate_reset),
 	KUNIT_CASE_SLOW(life_gate_locked),
+	KUNIT_CASE(life_exclude_dead),
 	{}
 };
 
