@@ -44,8 +44,8 @@
 /* RST may overtake RDMA WRITEs of the peer, and its A; as RESET_GRACE of a socket in SMC mode. */
 #define UPGRADE_GRACE		(HZ / 5)
 /*
- * The lock of the clcsock is taken, or an urgent byte is not acknowledged: look again. Each pause
- * is twice the one before: a program may keep the lock for ever.
+ * The lock of the clcsock is taken, an urgent byte is not acknowledged, or other bytes are not
+ * sent: look again. Each pause is twice the one before: a program may keep the lock for ever.
  */
 #define GATE_AGAIN	(HZ / 50)
 #define GATE_AGAIN_MAX	(1 * HZ)
@@ -348,7 +348,17 @@ static void upgrade_set_up(struct smc_sock *smc)
 	smc_cmsg_options_changed(smc);
 }
 
-/* Return false if the gate could not be shut, and no call will do it. */
+/* Return whether TCP has bytes that it has not sent once, and will. */
+static bool upgrade_holds_back(const struct smc_sock *smc)
+{
+	return smc_clcsock_state(&smc->clcsock) != TCP_CLOSE &&
+	       smc_clcsock_has_unsent(&smc->clcsock);
+}
+
+/*
+ * Return false if the gate could not be shut, and no call will do it. What Nagle and TCP_CORK hold
+ * back goes first, when TCP sends it: the ring must not wait for it, and a push waits for the lock.
+ */
 static bool upgrade_shut_idle_gate(struct smc_sock *smc)
 {
 	struct smc_deferred *d = smc->deferred;
@@ -359,7 +369,7 @@ static bool upgrade_shut_idle_gate(struct smc_sock *smc)
 		return true;
 	if (!smc_clcsock_try_lock(&smc->clcsock))
 		return false;
-	shut = smc_deferred_shut_gate_locked(smc);
+	shut = !upgrade_holds_back(smc) && smc_deferred_shut_gate_locked(smc);
 	smc_clcsock_unlock(&smc->clcsock);
 	return shut || READ_ONCE(d->gate);
 }

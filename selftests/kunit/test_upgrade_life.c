@@ -374,6 +374,27 @@ static void life_gate_locked(struct kunit *test)
 	life_end(&e);
 }
 
+/* TCP_CORK holds a byte back, and the program writes no more: it goes before the gate is shut. */
+static void life_gate_corked(struct kunit *test)
+{
+	struct kvec vec = { .iov_base = "!", .iov_len = 1 };
+	struct msghdr msg = {};
+	struct life_env e;
+
+	life_begin(test, &e);
+	tcp_sock_set_cork(life_csk(&e), true);
+	KUNIT_EXPECT_EQ(test, kernel_sendmsg(e.sock, &msg, &vec, 1, 1), 1);
+	KUNIT_EXPECT_TRUE(test, smc_clcsock_has_unsent(&e.smc->clcsock));
+	life_agree(test, &e);
+	msleep(50);
+	KUNIT_EXPECT_TRUE(test, smc_clcsock_has_unsent(&e.smc->clcsock));
+	KUNIT_EXPECT_FALSE(test, e.smc->deferred->ring);
+	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.smc->deferred->ring)));
+	KUNIT_EXPECT_FALSE(test, smc_clcsock_has_unsent(&e.smc->clcsock));
+	KUNIT_EXPECT_EQ(test, e.c.conn->upgrade->tx_s, 1);
+	life_end(&e);
+}
+
 /* ---- options that exclude SMC ---- */
 
 /*
@@ -412,6 +433,7 @@ static struct kunit_case life_cases[] = {
 	KUNIT_CASE(life_rst_before_a),
 	KUNIT_CASE_SLOW(life_gate_reset),
 	KUNIT_CASE_SLOW(life_gate_locked),
+	KUNIT_CASE(life_gate_corked),
 	KUNIT_CASE(life_exclude_dead),
 	{}
 };
