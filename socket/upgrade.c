@@ -14,6 +14,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/log2.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -829,8 +830,12 @@ int smc_deferred_start(struct smc_sock *smc)
 	bool server = test_bit(SMC_SF_SERVER, &smc->flags);
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_deferred *d;
+	struct mem_cgroup *old;
 
+	/* a child comes from a worker, which is in no cgroup */
+	old = set_active_memcg(smc_sock_memcg(sk));
 	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
+	set_active_memcg(old);
 	if (!d)
 		return -ENOMEM;
 	d->smc = smc;
