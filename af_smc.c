@@ -855,11 +855,14 @@ static int smc_sock_gettstamp(struct socket *sock, void __user *stamp, bool time
 static int smc_sock_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
+	enum smc_mode mode = smc_sock_mode(smc);
 
-	/* for TCP_ZEROCOPY_RECEIVE */
-	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
-		smc_deferred_exclude(smc);
-	if (smc_sock_mode(smc) != SMC_MODE_TCP)
+	/*
+	 * For TCP_ZEROCOPY_RECEIVE. The caller holds mmap_lock, and a page fault of recv() waits
+	 * for that with both sockets locked: neither this nor TCP's mmap() takes a socket lock.
+	 */
+	if (mode != SMC_MODE_TCP &&
+	    (mode != SMC_MODE_DEFERRED || !smc_deferred_stop_asking(smc)))
 		return sock_no_mmap(file, sock, vma);
 	return smc_sock_clcsock_ops(smc)->mmap(file, smc->clcsock.sock, vma);
 }

@@ -17,17 +17,24 @@
 
 /*
  * Return the route of the connection, or NULL if it is outdated: a policy or a route was changed,
- * and TCP finds the new one with its next packet.
+ * and TCP finds the new one with its next packet. That drops the outdated one, under the lock of
+ * the socket, without which nobody else may do so (sk_dst_check() does): it would go twice.
  */
 static struct dst_entry *eligible_get_route(struct sock *sk)
 {
+	struct dst_entry *dst = sk_dst_get(sk);
 	u32 cookie = 0;
 
+	if (!dst)
+		return NULL;
 #if IS_ENABLED(CONFIG_IPV6)
 	if (sk->sk_family == AF_INET6)
 		cookie = READ_ONCE(inet6_sk(sk)->dst_cookie);
 #endif
-	return sk_dst_check(sk, cookie);
+	if (dst_check(dst, cookie))
+		return dst;
+	dst_release(dst);
+	return NULL;
 }
 
 static u32 eligible_find_path(struct net *net, struct net_device *ndev,

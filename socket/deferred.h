@@ -54,6 +54,9 @@ struct smc_link;
  * @conn: connection beside TCP or after the agreement, one reference; under smc_sock.state_lock
  * @adopted: smc_sock.conn is @conn, and all is set up for it; private to @work
  * @busy: @job runs, or will; under smc_sock.state_lock
+ * @gate_pause: pause of @work, which has to shut the gate or reset the clcsock and could not, in
+ *	jiffies, 0: none; private to @work
+ * @gate_at: end of @gate_pause, likewise
  * @closed: no further @job, connection or @work; under smc_sock.state_lock
  * @cancel: @job shall end soon
  * @work: watches TCP and the agreement
@@ -61,8 +64,8 @@ struct smc_link;
  * @again: jiffies before which a client does not ask
  * @pause: jiffies of the next pause
  * @msg: server: request that @job judges
- * @lgr: server: its group, reference held by @job
- * @link: server: the link over which it came, likewise
+ * @lgr: group of the request, reference held by @job; a client has none before it has chosen one
+ * @link: server: the link over which it came, likewise; a client has none
  */
 struct smc_deferred {
 	struct smc_sock *smc;
@@ -80,6 +83,8 @@ struct smc_deferred {
 	struct smc_conn *conn;
 	bool adopted;
 	bool busy;
+	unsigned long gate_pause;
+	unsigned long gate_at;
 	bool closed;
 	bool cancel;
 	struct delayed_work work;
@@ -118,6 +123,7 @@ bool smc_deferred_may_be_asked(struct smc_sock *smc);
 int smc_deferred_start(struct smc_sock *smc);
 int smc_deferred_exclude(struct smc_sock *smc);
 void smc_deferred_give_up(struct smc_sock *smc);
+bool smc_deferred_stop_asking(struct smc_sock *smc);
 void smc_deferred_disconnect(struct smc_sock *smc);
 bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_deferred_note_bytes(struct smc_sock *smc);

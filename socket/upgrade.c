@@ -4,7 +4,7 @@
  * of the peer, what the two ends have agreed, and the end of such a socket.
  *
  * A job prepares what a request needs, or judges one: it may wait for the peer (CONFIRM RKEY), so
- * it is no part of a call, and none of the work of a group. There is one at a time for a socket.
+ * it is no part of a call, and runs on the queue of the group. There is one at a time for a socket.
  * From smc_conn_upgrade_begin() on the connection has its own life, and its request with it; the
  * socket has a reference, and gets notifications.
  *
@@ -45,8 +45,12 @@
 
 /* RST may overtake RDMA WRITEs of the peer, and its A; as RESET_GRACE of a socket in SMC mode. */
 #define UPGRADE_GRACE		(HZ / 5)
-/* The lock of the clcsock is taken, or an urgent byte is not acknowledged: look again. */
+/*
+ * The lock of the clcsock is taken, an urgent byte is not acknowledged, or other bytes are not
+ * sent: look again. Each pause is twice the one before: a program may keep the lock for ever.
+ */
 #define GATE_AGAIN	(HZ / 50)
+#define GATE_AGAIN_MAX	(1 * HZ)
 /* Pauses of a client after a request that led to nothing. */
 #define PAUSE_MIN		(1 * HZ)
 #define PAUSE_MAX		(300 * HZ)
@@ -138,21 +142,17 @@ static void upgrade_read_progress(struct smc_sock *owner, struct smc_conn_tcp *t
 static void upgrade_send_request(struct smc_conn *conn)
 {
 	struct smc_upgrade_req *req = &conn->upgrade->req;
-	int rc;
 
 	req->elem = &conn->rx.elem;
 	req->token = conn->token;
 	req->proof = conn->upgrade->init.proof;
 	req->hint = conn->upgrade->init.hint;
 	smc_conn_get(conn);
-	rc = smc_upgrade_ask(conn->lgr, req);
-	if (!rc) {
+	if (!smc_upgrade_ask(conn->lgr, req)) {
 		smc_stats_inc(conn->net, SMC_STAT_UPGRADE_ASKED);
 		return;
 	}
-	/* a dead group tells the connection itself */
-	if (rc != -ECONNABORTED)
-		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_REFUSED);
+	/* the group is dead, and tells the connection itself */
 	smc_conn_put(conn);
 }
 
@@ -360,7 +360,8 @@ static unsigned long upgrade_tell_error(struct smc_sock *smc, struct smc_conn *c
 	int err;
 
 	spin_lock_bh(&d->lock);
-	err = d->tcp_err;
+	/* for RST that comes after FIN of the peer TCP has another one */
+	err = d->tcp_err == EPIPE ? ECONNRESET : d->tcp_err;
 	at = d->tcp_err_at + UPGRADE_GRACE;
 	spin_unlock_bh(&d->lock);
 	if (!err || d->tcp_err_known)
@@ -388,7 +389,17 @@ static void upgrade_set_up(struct smc_sock *smc)
 	smc_cmsg_options_changed(smc);
 }
 
-/* Return false if the gate could not be shut, and no call will do it. */
+/* Return whether TCP has bytes that it has not sent once, and will. */
+static bool upgrade_holds_back(const struct smc_sock *smc)
+{
+	return smc_clcsock_state(&smc->clcsock) != TCP_CLOSE &&
+	       smc_clcsock_has_unsent(&smc->clcsock);
+}
+
+/*
+ * Return false if the gate could not be shut, and no call will do it. What Nagle and TCP_CORK hold
+ * back goes first, when TCP sends it: the ring must not wait for it, and a push waits for the lock.
+ */
 static bool upgrade_shut_idle_gate(struct smc_sock *smc)
 {
 	struct smc_deferred *d = smc->deferred;
@@ -399,7 +410,7 @@ static bool upgrade_shut_idle_gate(struct smc_sock *smc)
 		return true;
 	if (!smc_clcsock_try_lock(&smc->clcsock))
 		return false;
-	shut = smc_deferred_shut_gate_locked(smc);
+	shut = !upgrade_holds_back(smc) && smc_deferred_shut_gate_locked(smc);
 	smc_clcsock_unlock(&smc->clcsock);
 	return shut || READ_ONCE(d->gate);
 }
@@ -439,6 +450,22 @@ static void upgrade_report_dead(struct smc_sock *smc, const struct smc_conn *con
 	sk->sk_error_report(sk);
 }
 
+/* Return the jiffies until the next look at a clcsock that is @locked, 0: it is not. */
+static unsigned long upgrade_pause(struct smc_deferred *d, bool locked)
+{
+	if (!locked) {
+		d->gate_pause = 0;
+		return 0;
+	}
+	/* a notification may have brought the work before its time */
+	if (!d->gate_pause || time_after_eq(jiffies, d->gate_at)) {
+		d->gate_pause = clamp_t(unsigned long, 2 * d->gate_pause, GATE_AGAIN,
+					GATE_AGAIN_MAX);
+		d->gate_at = jiffies + d->gate_pause;
+	}
+	return max(d->gate_at - jiffies, 1UL);
+}
+
 static void upgrade_work(struct work_struct *work)
 {
 	struct smc_deferred *d = container_of(to_delayed_work(work), struct smc_deferred, work);
@@ -446,6 +473,7 @@ static void upgrade_work(struct work_struct *work)
 	struct smc_conn *conn = smc_deferred_conn_get(smc);
 	struct smc_upgrade states;
 	unsigned long wait;
+	bool locked;
 
 	if (!conn)
 		return;
@@ -456,13 +484,13 @@ static void upgrade_work(struct work_struct *work)
 	smc_conn_upgrade_get_states(conn, &states);
 	if (states.agree == SMC_UPGRADE_DEAD)
 		upgrade_report_dead(smc, conn);
-	if (!upgrade_shut_idle_gate(smc))
-		wait = GATE_AGAIN;
+	locked = !upgrade_shut_idle_gate(smc);
 	if (smc_conn_is_broken(conn) && !smc_clcsock_reset(&smc->clcsock))
-		wait = GATE_AGAIN;
+		locked = true;
 	else if (!READ_ONCE(smc->conn) && READ_ONCE(conn->releasing) &&
 		 (states.agree == SMC_UPGRADE_TCP || smc_conn_is_broken(conn)))
 		upgrade_drop(smc, conn);
+	wait = min_not_zero(wait, upgrade_pause(d, locked));
 	if (wait)
 		upgrade_look_again(smc, wait);
 	smc_conn_put(conn);
@@ -573,11 +601,13 @@ static int upgrade_begin(struct smc_sock *smc, struct smc_conn *conn)
 	int rc = -ECANCELED;
 
 	if (upgrade_install(smc, conn)) {
-		rc = smc_conn_upgrade_begin(conn);
+		/*
+		 * Once more: a shutdown() that was earlier has not found the connection. A later
+		 * one does, and keeps the gate open until it has made the step SHUT.
+		 */
+		if (upgrade_tcp_is_open(smc))
+			rc = smc_conn_upgrade_begin(conn);
 		if (!rc) {
-			/* shutdown() has not found it */
-			if (READ_ONCE(smc_sock_sk(smc)->sk_shutdown) & SEND_SHUTDOWN)
-				smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_SHUT);
 			smc_conn_put(conn);
 			/* what TCP has done since the look of smc_conn_upgrade_begin() */
 			smc_deferred_queue_work(smc);
@@ -636,28 +666,41 @@ static void upgrade_forget(const struct smc_sock *smc)
 	smc_upgradable_forget(sock_net(csk), &ends.remote.addr, ends.remote.port);
 }
 
-/* Client: prepare a request and send it. Return false: nothing was asked. */
-static bool upgrade_ask(struct smc_sock *smc)
+/* Client: choose a group, and reserve a place for a request. Return NULL: nothing is asked. */
+static struct smc_lgr *upgrade_choose_group(struct smc_sock *smc)
 {
-	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops };
-	struct smc_conn *conn;
 	struct smc_lgr *lgr;
 
 	if (!upgrade_tcp_is_open(smc))
-		return false;
+		return NULL;
 	lgr = upgrade_find_group(smc, true);
 	if (lgr == ERR_PTR(-ENOENT))
 		upgrade_forget(smc);
 	if (IS_ERR(lgr))
-		return false;
+		return NULL;
+	if (smc_upgrade_reserve(lgr)) {
+		smc_lgr_put(lgr);
+		return NULL;
+	}
+	return lgr;
+}
+
+/* Client: prepare a request and send it. Return false: nothing was asked. */
+static bool upgrade_ask(struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops };
+	struct smc_conn *conn;
+
 	init.hint = ilog2(smc_fallback_count_bytes(smc) | 1);
 	upgrade_fill_proof(smc, false, &init.proof);
 	conn = upgrade_create_conn(smc, lgr, &init);
-	smc_lgr_put(lgr);
+	if (!IS_ERR(conn) && !upgrade_begin(smc, conn))
+		return true;
 	/* full: the last place went meanwhile */
 	if (conn == ERR_PTR(-EBUSY))
 		upgrade_forget(smc);
-	return !IS_ERR(conn) && !upgrade_begin(smc, conn);
+	smc_upgrade_unreserve(lgr);
+	return false;
 }
 
 /* Server: check what is no question of the proof. */
@@ -710,11 +753,11 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 	return upgrade_begin(smc, conn) ? SMC_UPGRADE_LATER : SMC_UPGRADE_YES;
 }
 
-static void upgrade_job_ask(struct smc_sock *smc)
+static void upgrade_job_ask(struct smc_sock *smc, struct smc_lgr *lgr)
 {
 	struct smc_deferred *d = smc->deferred;
 
-	if (upgrade_ask(smc))
+	if (lgr && upgrade_ask(smc, lgr))
 		return;
 	d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
 	WRITE_ONCE(d->again, jiffies + d->pause);
@@ -729,9 +772,13 @@ static void upgrade_job_answer(struct smc_sock *smc, struct smc_lgr *lgr)
 	if (reason != SMC_UPGRADE_YES)
 		upgrade_refuse(lgr, d->msg.number, reason);
 	smc_link_put(d->link);
-	d->lgr = NULL;
+	d->link = NULL;
 }
 
+/*
+ * For a client it runs twice: on the queue of all sockets until the group is known, then on the
+ * group's, since only its own peer may keep it waiting.
+ */
 static void upgrade_job(struct work_struct *work)
 {
 	struct smc_deferred *d = container_of(work, struct smc_deferred, job);
@@ -739,13 +786,22 @@ static void upgrade_job(struct work_struct *work)
 	struct smc_lgr *lgr = d->lgr;
 	struct mem_cgroup *old;
 
+	if (!lgr) {
+		lgr = upgrade_choose_group(smc);
+		if (lgr) {
+			d->lgr = lgr;
+			queue_work(lgr->wq, work);
+			return;
+		}
+	}
 	/* connection and rings belong to the program, as those of a handshake */
 	old = set_active_memcg(smc_sock_memcg(smc_sock_sk(smc)));
-	if (lgr)
+	if (d->link)
 		upgrade_job_answer(smc, lgr);
 	else
-		upgrade_job_ask(smc);
+		upgrade_job_ask(smc, lgr);
 	set_active_memcg(old);
+	d->lgr = NULL;
 	/* the socket may be gone after this */
 	upgrade_end_job(smc);
 	if (lgr)
@@ -770,7 +826,7 @@ static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_ms
 		d->lgr = lgr;
 		d->link = link;
 		d->msg = *msg;
-		queue_work(upgrade_wq, &d->job);
+		queue_work(lgr->wq, &d->job);
 		sock_put(smc_sock_sk(smc));
 		return;
 	}
@@ -924,8 +980,12 @@ int smc_deferred_start(struct smc_sock *smc)
 	bool server = test_bit(SMC_SF_SERVER, &smc->flags);
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_deferred *d;
+	struct mem_cgroup *old;
 
+	/* a child comes from a worker, which is in no cgroup */
+	old = set_active_memcg(smc_sock_memcg(sk));
 	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
+	set_active_memcg(old);
 	if (!d)
 		return -ENOMEM;
 	d->smc = smc;
@@ -985,10 +1045,11 @@ static struct smc_conn *upgrade_detach(struct smc_sock *smc)
 	conn = d->conn;
 	WRITE_ONCE(d->conn, NULL);
 	spin_unlock_bh(&smc->state_lock);
+	smc_clcsock_unhook(&smc->clcsock);
+	/* before the end of what it starts, for a connection that it takes for the socket's */
+	cancel_delayed_work_sync(&d->work);
 	if (smc->conn)
 		smc_conn_put(smc_stream_detach_conn(smc));
-	smc_clcsock_unhook(&smc->clcsock);
-	cancel_delayed_work_sync(&d->work);
 	return conn;
 }
 
@@ -1024,6 +1085,26 @@ static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
 	}
 }
 
+/*
+ * The client has broken the protocol, or does not speak, and the work of the socket, which resets
+ * TCP then, has not done it. Waits for the lock of the clcsock.
+ */
+static void upgrade_reset_dead(struct smc_sock *smc, const struct smc_conn *conn)
+{
+	struct sock *csk = smc->clcsock.sock->sk;
+
+	if (READ_ONCE(conn->tcp_end) != SMC_TCP_END_RST ||
+	    smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
+		return;
+	while (!smc_clcsock_reset(&smc->clcsock)) {
+		lock_sock(csk);
+		release_sock(csk);
+	}
+	/* else the error of TCP is the one that is reported */
+	if (test_bit(SMC_SF_ERR_REPORTED, &smc->flags))
+		sock_error(csk);
+}
+
 /* @reason: why the connection falls back, 0: there is none any more */
 static int upgrade_exclude(struct smc_sock *smc, u32 reason)
 {
@@ -1041,8 +1122,10 @@ static int upgrade_exclude(struct smc_sock *smc, u32 reason)
 	lock_sock(smc_sock_sk(smc));
 	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
 		conn = upgrade_detach(smc);
-		if (conn)
+		if (conn) {
+			upgrade_reset_dead(smc, conn);
 			smc_conn_put(conn);
+		}
 		if (reason)
 			smc_fallback_note(smc, reason, 0, true);
 		upgrade_become_tcp(smc);
@@ -1074,6 +1157,26 @@ int smc_deferred_exclude(struct smc_sock *smc)
 void smc_deferred_give_up(struct smc_sock *smc)
 {
 	upgrade_exclude(smc, SMC_CLC_DECL_NONE);
+}
+
+/**
+ * smc_deferred_stop_asking() - let a deferred socket stay TCP, without a wait
+ * @smc: deferred socket
+ *
+ * Any context; takes state_lock only.
+ *
+ * Return: true: no upgrade will begin; false: one is under way, or has been.
+ */
+bool smc_deferred_stop_asking(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	bool idle;
+
+	spin_lock_bh(&smc->state_lock);
+	idle = !d->conn && !d->busy && !smc->conn;
+	d->closed |= idle;
+	spin_unlock_bh(&smc->state_lock);
+	return idle;
 }
 
 /**

@@ -81,13 +81,14 @@ u64 smc_clcsock_get_taken(const struct smc_clcsock *c)
  * smc_clcsock_is_urgent_unacked() - check whether an urgent byte is on its way
  * @c: clcsock, locked
  *
- * Return: true if the peer's TCP has not acknowledged it.
+ * Return: true if the peer's TCP has not acknowledged it, and may do so.
  */
 bool smc_clcsock_is_urgent_unacked(const struct smc_clcsock *c)
 {
-	const struct tcp_sock *tp = tcp_sk(c->sock->sk);
+	const struct sock *sk = c->sock->sk;
+	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return tp->snd_una != tp->snd_up;
+	return sk->sk_state != TCP_CLOSE && tp->snd_una != tp->snd_up;
 }
 
 /**

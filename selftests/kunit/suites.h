@@ -32,6 +32,7 @@ extern struct kunit_suite smc_wr_suite;
 extern struct kunit_suite smc_tail_probe_suite;
 extern struct kunit_suite smc_upgrade_policy_suite;
 extern struct kunit_suite smc_upgrade_suite;
+extern struct kunit_suite smc_upgrade_life_suite;
 extern struct kunit_suite smc_zerocopy_suite;
 
 #endif
