@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls of deferred sockets: TCP up to byte S of each direction, then the ring. The socket, TCP
+ * over lo and the layers from lgr/ up to conn/ are the real ones. The peer is a kernel socket and
+ * CDC messages that the case makes up; the RDMA device and the LLC messages are fakes.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/in.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <linux/uio.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+#include <net/tcp_states.h>
+#include <asm/ioctls.h>
+#include <smc/base/stats.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/rx.h>
+#include <smc/conn/tx.h>
+#include <smc/conn/upgrade.h>
+#include <smc/lgr/lgr.h>
+#include <smc/proto/cdc_msg.h>
+#include <smc/socket/sock.h>
+#include <smc/tcp/clcsock.h>
+#include "../../conn/failover.h"
+#include "../../socket/deferred.h"
+#include "../../socket/fallback.h"
+#include "../../socket/sockopt.h"
+#include "../../socket/stream.h"
+
+#include "conn_env.h"
+#include "lgr_env.h"
+#include "suites.h"
+
+#define PATIENCE	(5 * HZ)
+#define QUIET_MS	50	/* for a call that has nothing to do */
+#define ENV_NUMBER	17	/* of the request */
+#define IN_BITS		(EPOLLIN | EPOLLRDNORM)
+#define END_BITS	(IN_BITS | EPOLLRDHUP | EPOLLHUP)
+
+/**
+ * struct deferred_env - state of one case
+ * @e: group of two links, with the connection of the upgrade, once there is one
+ * @smc: deferred socket, accepted
+ * @sock: its struct socket
+ * @theirs: the other end of its TCP connection
+ * @seq: number of the last CDC message of the peer
+ * @llc: LLC actions so far
+ * @deaf: notifications of the connection are lost
+ */
+struct deferred_env {
+	struct conn_env e;
+	struct smc_sock *smc;
+	struct socket *sock;
+	struct socket *theirs;
+	u16 seq;
+	u32 llc;
+	bool deaf;
+};
+
+/* The connection has no pointer to the case; one case runs at a time. */
+static struct deferred_env *deferred_current;
+
+#define DEFERRED_WAIT(condition) ({						\
+	unsigned long end_ = jiffies + PATIENCE;				\
+	bool true_;								\
+										\
+	while (!(true_ = (condition)) && time_before(jiffies, end_))		\
+		usleep_range(1000, 2000);					\
+	true_;									\
+})
+
+/* ---- what socket/upgrade.c does ---- */
+
+static void deferred_env_get_tcp(struct smc_sock *owner, struct smc_conn_tcp *tcp)
+{
+	smc_deferred_get_tcp(owner, &tcp->rx);
+	tcp->acked = smc_clcsock_get_acked(&owner->clcsock, owner->deferred->s);
+}
+
+static void deferred_env_llc(struct smc_conn *conn, u32 actions)
+{
+	deferred_current->llc |= actions;
+}
+
+static const struct smc_conn_upgrade_ops deferred_env_ops = {
+	.get_tcp = deferred_env_get_tcp, .llc = deferred_env_llc,
+};
+
+static void deferred_env_notify(struct smc_sock *smc, unsigned int bits)
+{
+	const unsigned int own = SMC_CONN_TRY_GATE | SMC_CONN_BROKEN;
+
+	if (!deferred_current->deaf && bits & (SMC_CONN_CHANGED | own)) {
+		smc_deferred_adopt(smc);
+		smc_deferred_queue_work(smc);
+	}
+	smc_stream_notify(smc, deferred_current->deaf ? 0 : bits & ~own);
+}
+
+static const struct smc_conn_events deferred_env_events = {
+	.get = smc_stream_get, .notify = deferred_env_notify,
+};
+
+/* ---- environment ---- */
+
+static void deferred_env_connect(struct kunit *test, struct deferred_env *d)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct smc_clcsock waiting = {};
+
+	KUNIT_ASSERT_EQ(test, smc_clcsock_create(&waiting, &init_net, AF_INET, 1), 0);
+	KUNIT_ASSERT_EQ(test, kernel_bind(waiting.sock, (void *)&at, sizeof(at)), 0);
+	KUNIT_ASSERT_EQ(test, kernel_listen(waiting.sock, 1), 0);
+	KUNIT_ASSERT_GT(test, kernel_getsockname(waiting.sock, (void *)&at), 0);
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+					       &d->theirs), 0);
+	KUNIT_ASSERT_EQ(test, kernel_connect(d->theirs, (void *)&at, sizeof(at), 0), 0);
+	KUNIT_ASSERT_EQ(test, kernel_accept(waiting.sock, &d->smc->clcsock.sock, 0), 0);
+	smc_clcsock_release(&waiting, false);
+}
+
+/* A deferred socket of a server, as after accept(). */
+static void deferred_begin(struct kunit *test, struct deferred_env *d)
+{
+	struct sock *sk;
+
+	memset(d, 0, sizeof(*d));
+	deferred_current = d;
+	KUNIT_ASSERT_EQ(test, sock_create_lite(PF_INET, SOCK_STREAM, 0, &d->sock), 0);
+	sk = smc_sock_alloc(&init_net, d->sock, SMC_PROTO_IPV4, 1);
+	KUNIT_ASSERT_NOT_NULL(test, sk);
+	sk->sk_rcvtimeo = PATIENCE;
+	sk->sk_sndtimeo = PATIENCE;
+	d->smc = smc_sk(sk);
+	deferred_env_connect(test, d);
+	set_bit(SMC_SF_SERVER, &d->smc->flags);
+	KUNIT_ASSERT_EQ(test, smc_deferred_start(d->smc), 0);
+	smc_fallback_attach(d->smc, d->sock);
+}
+
+static void deferred_end(struct deferred_env *d)
+{
+	struct sock *sk = smc_sock_sk(d->smc);
+	struct smc_conn *conn = d->e.conn;
+
+	if (d->smc->clcsock.sock)
+		smc_deferred_close(d->smc, true, false);
+	smc_clcsock_release(&d->smc->clcsock, true);
+	d->sock->sk = NULL;
+	sock_put(sk);
+	sock_release(d->sock);
+	if (d->theirs)
+		sock_release(d->theirs);
+	if (!conn)
+		return;
+	flush_delayed_work(&conn->work);
+	smc_conn_put(conn);
+	smc_link_put(d->e.second);
+	smc_link_put(d->e.first);
+}
+
+/* Create the connection of a request; the request is under way, or was answered. */
+static void deferred_env_ask(struct kunit *test, struct deferred_env *d, enum smc_role role)
+{
+	static const struct smc_conn_peer_end end = {
+		.token = ENV_TOKEN, .size = ENV_RING, .index = 1, .rkey = 0x22, .addr = 0x2000,
+		.first = true,
+	};
+	struct smc_conn_upgrade_init init = { .ops = &deferred_env_ops, .number = ENV_NUMBER };
+	struct conn_env *e = &d->e;
+	bool cancel = false;
+
+	e->lgr = env_create_group_up(test, SMC_SERVER, 1);
+	e->lgr->peer.caps = SMC_PEER_CAPS_TAG_1 | SMC_CAP_WRITE_IMM;
+	e->first = smc_lgr_get_link(e->lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, e->first);
+	e->second = env_add_link(test, e->lgr);
+	env_bring_up(test, e->second);
+	e->conn = smc_conn_create_upgrade(e->lgr, e->second, ENV_RING, ENV_RING, false, &cancel,
+					  &init);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
+	e->conn->role = role;
+	if (role == SMC_CLIENT) {
+		smc_failover_rx_init(&e->conn->rx.path, e->second->slot);
+	} else {
+		KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &end), 0);
+		conn_env_add_key(e, 0);
+	}
+	spin_lock_bh(&d->smc->state_lock);
+	smc_conn_get(e->conn);
+	WRITE_ONCE(d->smc->deferred->conn, e->conn);
+	spin_unlock_bh(&d->smc->state_lock);
+	smc_conn_attach(e->conn, &deferred_env_events, d->smc);
+	KUNIT_ASSERT_EQ(test, smc_conn_upgrade_begin(e->conn), 0);
+	flush_delayed_work(&e->conn->work);
+}
+
+static void deferred_env_flush(struct deferred_env *d)
+{
+	flush_delayed_work(&d->e.conn->work);
+	flush_delayed_work(&d->smc->deferred->work);
+}
+
+/* A CDC message of the peer: @ring bytes are in our RMBE since the beginning. */
+static void deferred_env_cdc(struct deferred_env *d, u8 ext, u64 s, u32 ring, u8 state)
+{
+	struct smc_cdc_msg msg = {
+		.seq = ++d->seq, .ext = ext, .s = s, .state = state, .prod = { .off = ring },
+	};
+
+	conn_env_receive_msg(&d->e, d->e.second, &msg);
+}
+
+static void deferred_env_go(struct deferred_env *d)
+{
+	deferred_env_cdc(d, SMC_CDC_EXT_GO, 0, 0, 0);
+	deferred_env_flush(d);
+}
+
+static void deferred_env_s(struct deferred_env *d, u64 s, u32 ring)
+{
+	deferred_env_cdc(d, SMC_CDC_EXT_S, s, ring, 0);
+}
+
+/* The two ends have agreed, nobody is inside the gate. */
+static void deferred_begin_agreed(struct kunit *test, struct deferred_env *d)
+{
+	deferred_begin(test, d);
+	deferred_env_ask(test, d, SMC_SERVER);
+	deferred_env_go(d);
+	KUNIT_ASSERT_PTR_EQ(test, d->smc->conn, d->e.conn);
+	memset(d->e.conn->rx.elem.addr, 'r', ENV_RING);
+}
+
+/* ---- calls ---- */
+
+static u64 deferred_env_received(struct deferred_env *d)
+{
+	struct smc_upgrade_tcp tcp;
+
+	smc_deferred_get_tcp(d->smc, &tcp);
+	return tcp.received;
+}
+
+/* The peer sends @len bytes over TCP; all are here afterwards. */
+static void deferred_env_peer_sends(struct kunit *test, struct deferred_env *d, u32 len, int flags)
+{
+	u64 before = deferred_env_received(d);
+	struct msghdr msg = { .msg_flags = flags };
+	u8 buf[64];
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+
+	KUNIT_ASSERT_LE(test, len, sizeof(buf));
+	memset(buf, flags & MSG_OOB ? 'u' : 't', sizeof(buf));
+	KUNIT_EXPECT_EQ(test, kernel_sendmsg(d->theirs, &msg, &vec, 1, len), len);
+	KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(deferred_env_received(d) == before + len));
+}
+
+static int deferred_env_send(struct deferred_env *d, u32 len, int flags)
+{
+	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL };
+	static const u8 buf[4096];
+	struct kvec vec = { .iov_base = (void *)buf, .iov_len = min_t(u32, len, sizeof(buf)) };
+
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, vec.iov_len);
+	return smc_deferred_sendmsg(d->smc, &msg, vec.iov_len);
+}
+
+static int deferred_env_recv_msg(struct deferred_env *d, struct msghdr *msg, void *buf, u32 len,
+				 int flags)
+{
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+
+	iov_iter_kvec(&msg->msg_iter, ITER_DEST, &vec, 1, len);
+	return smc_deferred_recvmsg(d->smc, msg, len, flags);
+}
+
+/* Return what a call gets that does not wait. */
+static int deferred_env_recv(struct deferred_env *d, void *buf, u32 len, int flags)
+{
+	struct msghdr msg = {};
+
+	return deferred_env_recv_msg(d, &msg, buf, len, flags | MSG_DONTWAIT);
+}
+
+static __poll_t deferred_env_poll(struct deferred_env *d)
+{
+	return smc_deferred_poll(d->smc, NULL);
+}
+
+/**
+ * struct deferred_call - a call that sleeps
+ * @d: case
+ * @run: what it does
+ * @buf: buffer
+ * @len: bytes
+ * @flags: MSG_*
+ * @rc: its result
+ * @done: it has returned
+ */
+struct deferred_call {
+	struct deferred_env *d;
+	int (*run)(struct deferred_call *call);
+	u8 buf[64];
+	u32 len;
+	int flags;
+	int rc;
+	struct completion done;
+};
+
+static int deferred_call_recv(struct deferred_call *call)
+{
+	struct msghdr msg = {};
+
+	return deferred_env_recv_msg(call->d, &msg, call->buf, call->len, call->flags);
+}
+
+static int deferred_call_thread(void *arg)
+{
+	struct deferred_call *call = arg;
+
+	call->rc = call->run(call);
+	kthread_complete_and_exit(&call->done, 0);
+}
+
+/* Begin a call; it sleeps. */
+static void deferred_call_begin(struct kunit *test, struct deferred_env *d,
+				struct deferred_call *call)
+{
+	call->d = d;
+	init_completion(&call->done);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, kthread_run(deferred_call_thread, call, "smc_kunit"));
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_FALSE(test, completion_done(&call->done));
+}
+
+/* Each of these calls ends by itself, if it is not woken. */
+static int deferred_call_end(struct deferred_call *call)
+{
+	wait_for_completion(&call->done);
+	return call->rc;
+}
+
+/* ---- sending: S ---- */
+
+/* A call is inside when the two ends agree; the next one that finds nobody shuts the gate. */
+static void deferred_gate_inside(struct kunit *test)
+{
+	struct deferred_env d;
+	struct sock *csk;
+
+	deferred_begin(test, &d);
+	csk = d.smc->clcsock.sock->sk;
+	deferred_env_ask(test, &d, SMC_SERVER);
+	d.smc->deferred->gate = 1;
+	deferred_env_go(&d);
+	KUNIT_EXPECT_FALSE(test, d.smc->deferred->ring);
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 5, 0), 5);
+	KUNIT_EXPECT_FALSE(test, d.smc->deferred->ring);
+	KUNIT_EXPECT_EQ(test, d.smc->deferred->gate, 1);
+	set_bit(SOCK_NOSPACE, &d.smc->clcsock.sock->flags);
+	atomic_set(&csk->sk_zckey, 3);
+	d.smc->deferred->gate = 0;
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 4, 0), 4);
+	KUNIT_EXPECT_TRUE(test, d.smc->deferred->ring);
+	KUNIT_EXPECT_EQ(test, d.e.conn->upgrade->tx_s, 5);
+	KUNIT_EXPECT_EQ(test, d.e.conn->tx.ring.prepared, 4);
+	KUNIT_EXPECT_FALSE(test, test_bit(SOCK_NOSPACE, &d.smc->clcsock.sock->flags));
+	KUNIT_EXPECT_EQ(test, atomic_read(&smc_sock_sk(d.smc)->sk_zckey), 3);
+	deferred_end(&d);
+}
+
+/* The work shuts the gate of those who do not write, but it waits for nobody. */
+static void deferred_gate_locked(struct kunit *test)
+{
+	struct deferred_env d;
+	struct tcp_sock *tp;
+	struct sock *csk;
+
+	deferred_begin(test, &d);
+	csk = d.smc->clcsock.sock->sk;
+	tp = tcp_sk(csk);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	lock_sock(csk);
+	deferred_env_cdc(&d, SMC_CDC_EXT_GO, 0, 0, 0);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(d.smc->deferred->ring));
+	/* an urgent byte is on its way */
+	tp->snd_up = tp->snd_una + 1;
+	release_sock(csk);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(d.smc->deferred->ring));
+	lock_sock(csk);
+	tp->snd_up = tp->snd_una;
+	release_sock(csk);
+	KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(READ_ONCE(d.smc->deferred->ring)));
+	deferred_end(&d);
+}
+
+/* A reader asleep before S is known gets what the ring has. */
+static void deferred_reader_asleep(struct kunit *test)
+{
+	struct deferred_call call = { .run = deferred_call_recv, .len = 64 };
+	struct deferred_env d;
+
+	deferred_begin_agreed(test, &d);
+	deferred_call_begin(test, &d, &call);
+	deferred_env_s(&d, 0, 10);
+	KUNIT_EXPECT_EQ(test, deferred_call_end(&call), 10);
+	KUNIT_EXPECT_EQ(test, call.buf[9], 'r');
+	deferred_end(&d);
+}
+
+/* Bytes of the ring are invisible until TCP has received all before S. */
+static void deferred_tail(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	deferred_env_peer_sends(test, &d, 3, 0);
+	deferred_env_s(&d, 8, 10);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 3);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -EAGAIN);
+	deferred_env_peer_sends(test, &d, 5, 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), MSG_PEEK), 15);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 15);
+	KUNIT_EXPECT_EQ(test, buf[4], 't');
+	KUNIT_EXPECT_EQ(test, buf[5], 'r');
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, 0);
+	deferred_end(&d);
+}
+
+/* SO_RCVLOWAT across S. */
+static void deferred_lowat(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	WRITE_ONCE(smc_sock_sk(d.smc)->sk_rcvlowat, 8);
+	deferred_env_peer_sends(test, &d, 3, 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, 0);
+	deferred_env_s(&d, 3, 4);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, 0);
+	deferred_env_cdc(&d, 0, 0, 5, 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 8);
+	deferred_end(&d);
+}
+
+/* ---- close ---- */
+
+/* What close() does to TCP: RST if bytes are unread on either side of S, else the orphan has it. */
+static void deferred_close(struct kunit *test)
+{
+	static const struct {
+		const char *name;
+		u32 tcp, ring;
+		bool linger0, go, abort;
+	} rows[] = {
+		{ "undecided", .go = false },
+		{ "tail unread", .tcp = 1, .go = true, .abort = true },
+		{ "ring unread", .ring = 1, .go = true, .abort = true },
+		{ "linger 0", .linger0 = true, .go = true, .abort = true },
+		{ "clean", .go = true },
+	};
+	struct deferred_env d;
+	struct smc_conn *conn;
+	bool abort;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		deferred_begin(test, &d);
+		deferred_env_ask(test, &d, SMC_SERVER);
+		conn = d.e.conn;
+		if (rows[i].tcp)
+			deferred_env_peer_sends(test, &d, rows[i].tcp, 0);
+		if (rows[i].go) {
+			deferred_env_go(&d);
+			deferred_env_s(&d, rows[i].tcp, rows[i].ring);
+		}
+		if (rows[i].linger0) {
+			sock_set_flag(smc_sock_sk(d.smc), SOCK_LINGER);
+			smc_sock_sk(d.smc)->sk_lingertime = 0;
+		}
+		abort = smc_deferred_close(d.smc, false, false);
+		KUNIT_EXPECT_EQ_MSG(test, abort, rows[i].abort, "%s", rows[i].name);
+		KUNIT_EXPECT_NULL(test, d.smc->conn);
+		KUNIT_EXPECT_NULL(test, d.smc->deferred->conn);
+		KUNIT_EXPECT_NULL(test, conn->owner);
+		/* the connection has the clcsock, and ends it when it is time */
+		KUNIT_EXPECT_NULL_MSG(test, d.smc->clcsock.sock, "%s", rows[i].name);
+		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&d.smc->deferred->work));
+		deferred_end(&d);
+	}
+}
+
+static struct kunit_case deferred_cases[] = {
+	KUNIT_CASE(deferred_gate_inside),
+	KUNIT_CASE(deferred_gate_locked),
+	KUNIT_CASE(deferred_reader_asleep),
+	KUNIT_CASE(deferred_tail),
+	KUNIT_CASE(deferred_lowat),
+	KUNIT_CASE(deferred_close),
+	{}
+};
+
+struct kunit_suite smc_deferred_suite = {
+	.name = "smc_deferred",
+	.init = env_init,
+	.exit = env_exit,
+	.test_cases = deferred_cases,
+};
