@@ -64,6 +64,7 @@ static void upgrade_clcsock_received(void *owner)
 	struct smc_sock *smc = owner;
 	struct smc_deferred *d = smc->deferred;
 
+	smc_clcsock_note_fin(&smc->clcsock);
 	spin_lock_bh(&d->lock);
 	smc_clcsock_get_received(&smc->clcsock, &d->tcp);
 	spin_unlock_bh(&d->lock);

@@ -296,6 +296,20 @@ static __poll_t deferred_env_poll(struct deferred_env *d)
 	return smc_deferred_poll(d->smc, NULL);
 }
 
+/* The peer has sent FIN, or RST, and we know it. */
+static bool deferred_env_wait_state(struct deferred_env *d, int state)
+{
+	return DEFERRED_WAIT(smc_clcsock_state(&d->smc->clcsock) == state);
+}
+
+static void deferred_env_peer_resets(struct kunit *test, struct deferred_env *d)
+{
+	sock_no_linger(d->theirs->sk);
+	sock_release(d->theirs);
+	d->theirs = NULL;
+	KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(d, TCP_CLOSE));
+}
+
 /**
  * struct deferred_call - a call that sleeps
  * @d: case
@@ -350,6 +364,60 @@ static int deferred_call_end(struct deferred_call *call)
 }
 
 /* ---- sending: S ---- */
+
+static u64 deferred_env_taken(struct deferred_env *d)
+{
+	struct sock *csk = d->smc->clcsock.sock->sk;
+	u64 taken;
+
+	lock_sock(csk);
+	taken = smc_clcsock_get_taken(&d->smc->clcsock);
+	release_sock(csk);
+	return taken;
+}
+
+/* FIN is no byte, whoever closes first; TCP_CLOSE alone does not tell whether it was sent. */
+static void deferred_fin(struct kunit *test)
+{
+	struct deferred_env d;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		deferred_begin(test, &d);
+		KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 100, 0), 100);
+		if (i == 0) {
+			KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(d.theirs, SHUT_WR), 0);
+			KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE_WAIT));
+			KUNIT_EXPECT_EQ(test, smc_deferred_shutdown(d.smc, SHUT_WR), 0);
+		} else if (i == 1) {
+			KUNIT_EXPECT_EQ(test, smc_deferred_shutdown(d.smc, SHUT_WR), 0);
+			KUNIT_EXPECT_EQ_MSG(test, deferred_env_taken(&d), 100, "FIN was sent");
+			KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(d.theirs, SHUT_WR), 0);
+		} else {
+			deferred_env_peer_resets(test, &d);
+		}
+		KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE));
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_taken(&d), 100, "row %d", i);
+		deferred_end(&d);
+	}
+}
+
+/* Both programs shut down while the request is undecided, then GO comes: S is what was sent. */
+static void deferred_fin_s(struct kunit *test)
+{
+	struct deferred_env d;
+
+	deferred_begin(test, &d);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 7, 0), 7);
+	KUNIT_EXPECT_EQ(test, smc_deferred_shutdown(d.smc, SHUT_WR), 0);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(d.theirs, SHUT_WR), 0);
+	KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE));
+	deferred_env_go(&d);
+	KUNIT_EXPECT_TRUE(test, d.e.conn->upgrade->tx_known);
+	KUNIT_EXPECT_EQ(test, d.e.conn->upgrade->tx_s, 7);
+	deferred_end(&d);
+}
 
 /* A call is inside when the two ends agree; the next one that finds nobody shuts the gate. */
 static void deferred_gate_inside(struct kunit *test)
@@ -508,6 +576,8 @@ static void deferred_close(struct kunit *test)
 }
 
 static struct kunit_case deferred_cases[] = {
+	KUNIT_CASE(deferred_fin),
+	KUNIT_CASE(deferred_fin_s),
 	KUNIT_CASE(deferred_gate_inside),
 	KUNIT_CASE(deferred_gate_locked),
 	KUNIT_CASE(deferred_reader_asleep),
