@@ -154,6 +154,18 @@ static bool deferred_tcp_is_over(const struct smc_sock *smc)
 	       inet_sk_state_load(csk) == TCP_CLOSE;
 }
 
+/*
+ * Neither FIN nor the end of TCP that follows is the end of the stream, although nothing is agreed:
+ * what comes behind it may come through the ring.
+ */
+static bool deferred_end_is_open(const struct smc_sock *smc, const struct deferred_view *v)
+{
+	return v->c.states.rx == SMC_UPGRADE_RX_OPEN &&
+	       (v->c.states.agree == SMC_UPGRADE_ANSWERED ||
+		v->c.states.agree == SMC_UPGRADE_SMC) &&
+	       !READ_ONCE(smc->deferred->tcp_err) && !READ_ONCE(smc->deferred->rcv_shut);
+}
+
 /* The same for one that TCP does not decide. */
 static bool deferred_stream_is_over(struct smc_sock *smc, const struct deferred_view *v)
 {
@@ -166,7 +178,8 @@ static bool deferred_stream_is_over(struct smc_sock *smc, const struct deferred_
 	if (deferred_is_agreed(v))
 		return READ_ONCE(smc->synced_state) != (int)smc_conn_state(v->conn) ||
 		       inet_sk_state_load(sk) == TCP_CLOSE;
-	return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE;
+	return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE &&
+	       !deferred_end_is_open(smc, v);
 }
 
 /* Bytes that a reader can get: for waits, which end when there are more. */
@@ -492,7 +505,8 @@ static int deferred_empty_result(struct smc_sock *smc, const struct deferred_vie
 		return sock_error(sk);
 	if (READ_ONCE(smc->deferred->rcv_shut))
 		return 0;
-	if (inet_sk_state_load(agreed ? sk : smc->clcsock.sock->sk) == TCP_CLOSE)
+	if (inet_sk_state_load(agreed ? sk : smc->clcsock.sock->sk) == TCP_CLOSE &&
+	    (agreed || !deferred_end_is_open(smc, v)))
 		return -ENOTCONN;
 	if (!timeo)
 		return -EAGAIN;
@@ -847,13 +861,16 @@ static bool deferred_tcp_suffices(const struct smc_sock *smc)
 	return tcp_epollin_ready(csk, target);
 }
 
-/* Before the agreement. FIN is the end of the stream while TCP decides. */
+/* Before the agreement. @mask: of TCP, read before @v */
 static __poll_t deferred_poll_tcp(struct smc_sock *smc, const struct deferred_view *v,
 				  __poll_t mask)
 {
-	if (!deferred_tcp_decides(v) && v->c.states.rx != SMC_UPGRADE_RX_OPEN_END &&
-	    !READ_ONCE(smc->deferred->rcv_shut) && !(mask & (EPOLLERR | EPOLLHUP)))
-		mask &= ~EPOLLRDHUP;
+	if (deferred_end_is_open(smc, v)) {
+		mask &= ~(EPOLLRDHUP | EPOLLHUP);
+		/* TCP counts FIN like a byte */
+		if (!deferred_tcp_part(v))
+			mask &= ~POLL_IN_BITS;
+	}
 	if (mask & POLL_IN_BITS && !(mask & EPOLLRDHUP) && !(mask & EPOLLHUP) &&
 	    !deferred_tcp_suffices(smc))
 		mask &= ~POLL_IN_BITS;
@@ -905,7 +922,11 @@ __poll_t smc_deferred_poll(struct smc_sock *smc, struct file *file)
 	}
 	deferred_look(smc, &v);
 	if (!READ_ONCE(smc->conn) || !deferred_is_agreed(&v)) {
-		mask = deferred_poll_tcp(smc, &v, smc_fallback_poll(smc, file));
+		deferred_look_end(&v);
+		mask = smc_fallback_poll(smc, file);
+		/* FIN that it has seen may decide nothing */
+		deferred_look(smc, &v);
+		mask = deferred_poll_tcp(smc, &v, mask);
 		deferred_look_end(&v);
 		return mask;
 	}

@@ -473,6 +473,56 @@ static void deferred_gate_locked(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* FIN before the decision is no end: the client may have meant the ring to follow. */
+static void deferred_undecided_eof(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 byte;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		deferred_begin(test, &d);
+		deferred_env_ask(test, &d, SMC_SERVER);
+		KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(d.theirs, SHUT_WR), 0);
+		KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE_WAIT));
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_poll(&d) & END_BITS, 0, "row %d", i);
+		KUNIT_EXPECT_EQ(test, smc_deferred_shutdown(d.smc, SHUT_WR), 0);
+		KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE));
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_recv(&d, &byte, 1, 0), -EAGAIN, "row %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_poll(&d) & END_BITS, 0, "row %d", i);
+		if (i == 0) {
+			smc_conn_upgrade_step(d.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+		} else {
+			deferred_env_go(&d);
+			/* ... behind the bytes of the ring, if there are any */
+			deferred_env_cdc(&d, SMC_CDC_EXT_S, 0, i - 1, SMC_CDC_S_DONE);
+		}
+		deferred_env_flush(&d);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_poll(&d) & IN_BITS, IN_BITS, "row %d", i);
+		if (i == 2)
+			KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0), 1);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_recv(&d, &byte, 1, 0), 0, "row %d", i);
+		deferred_end(&d);
+	}
+}
+
+/* A reader that sleeps meanwhile. */
+static void deferred_undecided_sleeper(struct kunit *test)
+{
+	struct deferred_call call = { .run = deferred_call_recv, .len = 1 };
+	struct deferred_env d;
+
+	deferred_begin(test, &d);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	KUNIT_EXPECT_EQ(test, smc_deferred_shutdown(d.smc, SHUT_WR), 0);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(d.theirs, SHUT_WR), 0);
+	KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE));
+	deferred_call_begin(test, &d, &call);
+	smc_conn_upgrade_step(d.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+	KUNIT_EXPECT_EQ(test, deferred_call_end(&call), 0);
+	deferred_end(&d);
+}
+
 /* A reader asleep before S is known gets what the ring has. */
 static void deferred_reader_asleep(struct kunit *test)
 {
@@ -580,6 +630,8 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_fin_s),
 	KUNIT_CASE(deferred_gate_inside),
 	KUNIT_CASE(deferred_gate_locked),
+	KUNIT_CASE(deferred_undecided_eof),
+	KUNIT_CASE(deferred_undecided_sleeper),
 	KUNIT_CASE(deferred_reader_asleep),
 	KUNIT_CASE(deferred_tail),
 	KUNIT_CASE(deferred_lowat),
