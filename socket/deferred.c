@@ -532,6 +532,8 @@ static int deferred_take(struct smc_sock *smc, const struct deferred_view *v,
 		return deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
 	if (!deferred_is_at_ring(v))
 		return -EAGAIN;
+	if (!call->len)
+		return smc_rx_get_readable(v->conn) ? 0 : -EAGAIN;
 	return deferred_read_ring(smc, v->conn, call);
 }
 
@@ -545,6 +547,8 @@ static int deferred_peek(struct smc_sock *smc, const struct deferred_view *v,
 	if (deferred_tcp_decides(v))
 		return deferred_read_tcp(smc, call, call->len);
 	part = deferred_tcp_part(v);
+	if (!call->len)
+		return part + deferred_ring_part(v) > off ? 0 : -EAGAIN;
 	if (off < part) {
 		got = deferred_read_tcp_part(smc, call, min_t(size_t, call->len, part - off));
 		/* urgent data ends the call, unless it is the last byte */
@@ -692,7 +696,8 @@ static int deferred_recv_locked(struct smc_sock *smc, struct msghdr *msg, size_t
 		rc = deferred_recv_step(smc, &call, &had, &decided, &wait);
 		if (rc == -EINPROGRESS && wait)
 			deferred_wait(smc, had, decided, &call.timeo);
-	} while (rc == -EINPROGRESS && call.copied < call.len);
+		/* a call for no bytes waits for one */
+	} while (rc == -EINPROGRESS && (wait || call.copied < call.len));
 	if (!call.copied)
 		return rc;
 	if (smc_cmsg_wants_inq(smc, msg))

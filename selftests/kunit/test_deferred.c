@@ -523,6 +523,36 @@ static void deferred_undecided_sleeper(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* A call for no bytes waits for one, in TCP, behind S, and in the ring. */
+static void deferred_len0(struct kunit *test)
+{
+	static const int flags[] = { 0, MSG_PEEK };
+	struct deferred_call call;
+	struct deferred_env d;
+	u8 byte;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		deferred_begin(test, &d);
+		call = (struct deferred_call){ .run = deferred_call_recv, .flags = flags[i] };
+		deferred_call_begin(test, &d, &call);
+		deferred_env_peer_sends(test, &d, 1, 0);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_call_end(&call), 0, "row %d", i);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0), 1);
+		KUNIT_EXPECT_EQ(test, byte, 't');
+		deferred_end(&d);
+
+		deferred_begin_agreed(test, &d);
+		call = (struct deferred_call){ .run = deferred_call_recv, .flags = flags[i] };
+		deferred_call_begin(test, &d, &call);
+		deferred_env_s(&d, 0, 1);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_call_end(&call), 0, "row %d", i);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0), 1);
+		KUNIT_EXPECT_EQ(test, byte, 'r');
+		deferred_end(&d);
+	}
+}
+
 /* A reader asleep before S is known gets what the ring has. */
 static void deferred_reader_asleep(struct kunit *test)
 {
@@ -632,6 +662,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_gate_locked),
 	KUNIT_CASE(deferred_undecided_eof),
 	KUNIT_CASE(deferred_undecided_sleeper),
+	KUNIT_CASE(deferred_len0),
 	KUNIT_CASE(deferred_reader_asleep),
 	KUNIT_CASE(deferred_tail),
 	KUNIT_CASE(deferred_lowat),
