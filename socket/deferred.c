@@ -132,6 +132,13 @@ static u32 deferred_tcp_part(const struct deferred_view *v)
 	return smc_upgrade_rx_tcp_part(&v->c.rx_s, &v->tcp);
 }
 
+/* TCP's urgent byte is next, and not in line: a read passes over it. */
+static bool deferred_skips_urgent(const struct smc_sock *smc)
+{
+	return smc_clcsock_is_at_mark(&smc->clcsock) &&
+	       !sock_flag(smc->clcsock.sock->sk, SOCK_URGINLINE);
+}
+
 static u32 deferred_ring_part(const struct deferred_view *v)
 {
 	return deferred_sees_ring(v) ? (u32)smc_rx_get_readable(v->conn) : 0;
@@ -517,19 +524,28 @@ static int deferred_empty_result(struct smc_sock *smc, const struct deferred_vie
 
 /*
  * Take what there is, once. Return bytes; 0: the call ends here, at urgent data or the end of the
- * stream; -EAGAIN: nothing; or an error.
+ * stream; -EAGAIN: nothing; -EINPROGRESS: look again; or an error.
  */
 static int deferred_take(struct smc_sock *smc, const struct deferred_view *v,
 			 struct deferred_recv *call)
 {
 	size_t len = call->len - call->copied;
 	u32 part;
+	int rc;
 
+	if (call->copied && smc_clcsock_is_at_mark(&smc->clcsock))
+		return 0;
 	if (deferred_tcp_decides(v))
 		return deferred_read_tcp(smc, call, len);
 	part = deferred_tcp_part(v);
-	if (part)
-		return deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
+	if (part) {
+		rc = deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
+		/* it has passed over the urgent byte, and knows nothing of the ring behind it */
+		if ((rc == -EAGAIN || rc == 0) &&
+		    smc_clcsock_get_read(&smc->clcsock, v->tcp.received) != v->tcp.read)
+			rc = -EINPROGRESS;
+		return rc;
+	}
 	if (!deferred_is_at_ring(v))
 		return -EAGAIN;
 	if (!call->len)
@@ -549,7 +565,7 @@ static int deferred_peek(struct smc_sock *smc, const struct deferred_view *v,
 	part = deferred_tcp_part(v);
 	if (!call->len)
 		return part + deferred_ring_part(v) > off ? 0 : -EAGAIN;
-	if (off < part) {
+	if (off < part && !(part == 1 && deferred_skips_urgent(smc))) {
 		got = deferred_read_tcp_part(smc, call, min_t(size_t, call->len, part - off));
 		/* urgent data ends the call, unless it is the last byte */
 		if (got <= 0 || (u32)got < part - off)
@@ -861,7 +877,7 @@ static bool deferred_tcp_suffices(const struct smc_sock *smc)
 	const struct sock *csk = smc->clcsock.sock->sk;
 	int target = sock_rcvlowat(&smc->inet.sk, 0, INT_MAX);
 
-	if (smc_clcsock_is_at_mark(&smc->clcsock) && !sock_flag(csk, SOCK_URGINLINE))
+	if (deferred_skips_urgent(smc))
 		target++;
 	return tcp_epollin_ready(csk, target);
 }
@@ -888,6 +904,9 @@ static __poll_t deferred_poll_rx(struct smc_sock *smc, const struct deferred_vie
 	u32 part = deferred_tcp_part(v), target = sock_rcvlowat(smc_sock_sk(smc), 0, INT_MAX), max;
 	__poll_t in;
 
+	/* it does not count, but those behind it do */
+	if (part && deferred_skips_urgent(smc))
+		part--;
 	/* a bad end: what is left can be read, then comes the error */
 	if (inet_sk_state_load(smc_sock_sk(smc)) == TCP_CLOSE)
 		return mask | (part ? POLL_IN_BITS : 0);

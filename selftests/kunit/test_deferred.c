@@ -608,6 +608,59 @@ static void deferred_lowat(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* The last byte of TCP is urgent and not in line: a read passes over it, to the ring. */
+static void deferred_urgent_border(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+	int i;
+
+	/* row 0: ring, 1: nothing behind it, 2: peek, 3: FIN as well */
+	for (i = 0; i < 4; i++) {
+		u32 ring = i == 1 ? 0 : 10;
+
+		deferred_begin_agreed(test, &d);
+		deferred_env_peer_sends(test, &d, 4, 0);
+		deferred_env_peer_sends(test, &d, 1, MSG_OOB);
+		if (i == 3)
+			KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(d.theirs, SHUT_WR), 0);
+		if (i == 3)
+			KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE_WAIT));
+		deferred_env_cdc(&d, SMC_CDC_EXT_S, 5, ring, i == 3 ? SMC_CDC_S_DONE : 0);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 4);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_poll(&d) & (EPOLLPRI | IN_BITS),
+				    EPOLLPRI | (ring ? IN_BITS : 0), "row %d", i);
+		if (i == 2)
+			KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), MSG_PEEK),
+					10);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_recv(&d, buf, sizeof(buf), 0),
+				    ring ? 10 : -EAGAIN, "row %d", i);
+		if (i == 3)
+			KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+		deferred_end(&d);
+	}
+}
+
+/* In line it is a byte like others; the call that has read up to it ends there. */
+static void deferred_urgent_in_line(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	sock_set_flag(d.smc->clcsock.sock->sk, SOCK_URGINLINE);
+	sock_set_flag(smc_sock_sk(d.smc), SOCK_URGINLINE);
+	deferred_env_peer_sends(test, &d, 4, 0);
+	deferred_env_peer_sends(test, &d, 1, MSG_OOB);
+	deferred_env_s(&d, 5, 10);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 4);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 11);
+	KUNIT_EXPECT_EQ(test, buf[0], 'u');
+	KUNIT_EXPECT_EQ(test, buf[1], 'r');
+	deferred_end(&d);
+}
+
 /* ---- close ---- */
 
 /* What close() does to TCP: RST if bytes are unread on either side of S, else the orphan has it. */
@@ -666,6 +719,8 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_reader_asleep),
 	KUNIT_CASE(deferred_tail),
 	KUNIT_CASE(deferred_lowat),
+	KUNIT_CASE(deferred_urgent_border),
+	KUNIT_CASE(deferred_urgent_in_line),
 	KUNIT_CASE(deferred_close),
 	{}
 };
