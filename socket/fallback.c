@@ -396,9 +396,12 @@ int smc_fallback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, i
 
 	fallback_sync_error(smc);
 	rc = smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
-	/* getsockopt() reads ours; write only after a change, to keep the cache line clean */
+	/*
+	 * getsockopt() reads ours; write only after a change, to keep the cache line clean. Errors
+	 * and urgent data do not move it, and once a ring carries the stream the clcsock's is old.
+	 */
 	peek_off = READ_ONCE(smc->clcsock.sock->sk->sk_peek_off);
-	if (READ_ONCE(sk->sk_peek_off) != peek_off)
+	if (!(flags & (MSG_ERRQUEUE | MSG_OOB)) && READ_ONCE(sk->sk_peek_off) != peek_off)
 		WRITE_ONCE(sk->sk_peek_off, peek_off);
 	if (len && !(flags & MSG_ERRQUEUE) && fallback_error_hidden(smc, rc))
 		rc = fallback_error_or(smc, rc);

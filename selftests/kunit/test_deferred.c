@@ -661,6 +661,36 @@ static void deferred_urgent_in_line(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* SO_PEEK_OFF counts through both; notifications and urgent data do not move it. */
+static void deferred_peek_off(struct kunit *test)
+{
+	struct deferred_env d;
+	struct sock *sk;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	sk = smc_sock_sk(d.smc);
+	if (smc_sockopt_set_peek_off(sk, 2) == -EOPNOTSUPP) {
+		deferred_end(&d);
+		return;
+	}
+	deferred_env_peer_sends(test, &d, 4, 0);
+	deferred_env_s(&d, 4, 4);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, 3, MSG_PEEK), 3);
+	KUNIT_EXPECT_EQ(test, buf[1], 't');
+	KUNIT_EXPECT_EQ(test, buf[2], 'r');
+	KUNIT_EXPECT_EQ(test, sk->sk_peek_off, 5);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, 3, MSG_PEEK), 3);
+	KUNIT_EXPECT_EQ(test, sk->sk_peek_off, 8);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, 1, MSG_ERRQUEUE), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, sk->sk_peek_off, 8);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, 1, MSG_OOB), -EINVAL);
+	KUNIT_EXPECT_EQ(test, sk->sk_peek_off, 8);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, 4, 0), 4);
+	KUNIT_EXPECT_EQ(test, sk->sk_peek_off, 4);
+	deferred_end(&d);
+}
+
 /* ---- close ---- */
 
 /* What close() does to TCP: RST if bytes are unread on either side of S, else the orphan has it. */
@@ -721,6 +751,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_lowat),
 	KUNIT_CASE(deferred_urgent_border),
 	KUNIT_CASE(deferred_urgent_in_line),
+	KUNIT_CASE(deferred_peek_off),
 	KUNIT_CASE(deferred_close),
 	{}
 };
