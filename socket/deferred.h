@@ -44,7 +44,7 @@ struct smc_link;
  * @rx_ring: the application has read all bytes before the peer's S; never cleared
  * @rcv_shut: the application has shut down its receiving direction
  * @hooked: the clcsock is hooked, @tcp is valid. Set once by store-release
- * @lock: leaf, BH off: @tcp, @tcp_err
+ * @lock: leaf, BH off: @tcp, @tcp_err, @tcp_err_at
  * @tcp: what TCP has received; @tcp.read is not used
  * @tcp_err: the error with which TCP has ended, 0: none
  * @tcp_err_at: jiffies when it was noticed
@@ -118,5 +118,6 @@ bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_deferred_note_bytes(struct smc_sock *smc);
 void smc_deferred_queue_work(struct smc_sock *smc);
 void smc_deferred_adopt(struct smc_sock *smc);
+void smc_deferred_note_error(struct smc_sock *smc, int err);
 
 #endif

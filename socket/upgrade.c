@@ -70,34 +70,36 @@ static void upgrade_clcsock_received(void *owner)
 	spin_unlock_bh(&d->lock);
 }
 
-/* Note the error that TCP has ended with, before a reader takes it. */
-static void upgrade_note_tcp_error(struct smc_sock *smc)
+/**
+ * smc_deferred_note_error() - note the error with which TCP has ended
+ * @smc: deferred socket
+ * @err: errno, positive; the first one counts
+ *
+ * Any context; a leaf lock, for a moment.
+ */
+void smc_deferred_note_error(struct smc_sock *smc, int err)
 {
-	const struct sock *csk = smc->clcsock.sock->sk;
 	struct smc_deferred *d = smc->deferred;
-	int err = READ_ONCE(csk->sk_err);
 
-	if (!err || inet_sk_state_load(csk) != TCP_CLOSE)
-		return;
 	spin_lock_bh(&d->lock);
 	if (!d->tcp_err) {
-		d->tcp_err = err;
+		WRITE_ONCE(d->tcp_err, err);
 		d->tcp_err_at = jiffies;
 	}
 	spin_unlock_bh(&d->lock);
-	/* reported by TCP: the connection does not report it once more */
-	if (!READ_ONCE(smc->conn))
-		set_bit(SMC_SF_ERR_REPORTED, &smc->flags);
 }
 
 /* smc_clcsock_events.changed: any context, TCP's own callback follows. */
 static void upgrade_clcsock_changed(void *owner)
 {
 	struct smc_sock *smc = owner;
+	const struct sock *csk = smc->clcsock.sock->sk;
+	int err = READ_ONCE(csk->sk_err);
 
-	upgrade_note_tcp_error(smc);
-	if (!READ_ONCE(smc->conn))
-		smc_fallback_pull_error(smc);
+	/* before a reader takes it */
+	if (err && inet_sk_state_load(csk) == TCP_CLOSE)
+		smc_deferred_note_error(smc, err);
+	smc_fallback_pull_error(smc);
 	if (READ_ONCE(smc->deferred->conn))
 		smc_deferred_queue_work(smc);
 }

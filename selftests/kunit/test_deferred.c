@@ -691,6 +691,99 @@ static void deferred_peek_off(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* Take the errors that a program gets, for longer than a reset waits. Return how many. */
+static u32 deferred_count_errors(struct deferred_env *d, int err)
+{
+	unsigned long end = jiffies + HZ / 2;
+	u32 n = 0, others = 0;
+	int rc;
+
+	do {
+		rc = sock_error(smc_sock_sk(d->smc));
+		n += rc == -err;
+		others += rc && rc != -err;
+		usleep_range(1000, 2000);
+	} while (time_before(jiffies, end));
+	return n + 100 * others;
+}
+
+/* RST: before GO, when GO was not noticed, and afterwards. The program learns of it once. */
+static void deferred_error_once(struct kunit *test)
+{
+	struct deferred_env d;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		deferred_begin(test, &d);
+		deferred_env_ask(test, &d, SMC_SERVER);
+		d.deaf = i == 1;
+		if (i)
+			deferred_env_go(&d);
+		KUNIT_EXPECT_PTR_EQ(test, d.smc->conn, i == 2 ? d.e.conn : NULL);
+		deferred_env_peer_resets(test, &d);
+		d.deaf = false;
+		if (!i) {
+			deferred_env_flush(&d);
+			deferred_env_go(&d);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, deferred_count_errors(&d, ECONNRESET), 1, "row %d", i);
+		KUNIT_EXPECT_FALSE(test, smc_conn_state_may_send(smc_conn_state(d.e.conn)));
+		deferred_end(&d);
+	}
+}
+
+/* A time-out of TCP after all that it had to carry means nothing. */
+static void deferred_error_moot(struct kunit *test)
+{
+	struct deferred_env d;
+
+	deferred_begin_agreed(test, &d);
+	deferred_env_s(&d, 0, 0);
+	smc_conn_upgrade_look(d.e.conn);
+	tcp_abort(d.smc->clcsock.sock->sk, ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, deferred_count_errors(&d, ETIMEDOUT), 0);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(d.e.conn), SMC_CONN_ACTIVE);
+	deferred_end(&d);
+}
+
+static void deferred_no_callback(struct sock *sk)
+{
+}
+
+/*
+ * poll() takes the error of TCP before the callback comes that tells of it: the connection has to
+ * know nevertheless.
+ */
+static void deferred_error_taken(struct kunit *test)
+{
+	struct smc_clcsock_callbacks cb;
+	struct deferred_env d;
+	struct sock *csk;
+
+	deferred_begin(test, &d);
+	csk = d.smc->clcsock.sock->sk;
+	deferred_env_ask(test, &d, SMC_SERVER);
+	write_lock_bh(&csk->sk_callback_lock);
+	cb.state_change = csk->sk_state_change;
+	cb.error_report = csk->sk_error_report;
+	csk->sk_state_change = deferred_no_callback;
+	csk->sk_error_report = deferred_no_callback;
+	write_unlock_bh(&csk->sk_callback_lock);
+	deferred_env_peer_resets(test, &d);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & EPOLLERR, EPOLLERR);
+	write_lock_bh(&csk->sk_callback_lock);
+	csk->sk_state_change = cb.state_change;
+	csk->sk_error_report = cb.error_report;
+	write_unlock_bh(&csk->sk_callback_lock);
+	KUNIT_EXPECT_EQ(test, sock_error(smc_sock_sk(d.smc)), -ECONNRESET);
+	lock_sock(csk);
+	csk->sk_state_change(csk);
+	release_sock(csk);
+	deferred_env_flush(&d);
+	KUNIT_EXPECT_EQ(test, d.e.conn->upgrade->fsm.agree, SMC_UPGRADE_FAILED);
+	deferred_end(&d);
+}
+
 /* ---- close ---- */
 
 /* What close() does to TCP: RST if bytes are unread on either side of S, else the orphan has it. */
@@ -752,6 +845,9 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_urgent_border),
 	KUNIT_CASE(deferred_urgent_in_line),
 	KUNIT_CASE(deferred_peek_off),
+	KUNIT_CASE_SLOW(deferred_error_once),
+	KUNIT_CASE(deferred_error_moot),
+	KUNIT_CASE(deferred_error_taken),
 	KUNIT_CASE(deferred_close),
 	{}
 };
