@@ -691,6 +691,85 @@ static void deferred_peek_off(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* Control messages of a call: TCP_INQ, -1: none; a time stamp. */
+static void deferred_expect_control(struct kunit *test, struct deferred_env *d, u32 len, int inq)
+{
+	u8 control[256] __aligned(8), buf[32];
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr got = { .msg_control = control };
+	struct cmsghdr *c;
+	int n = -1, stamps = 0;
+
+	KUNIT_EXPECT_EQ(test, deferred_env_recv_msg(d, &msg, buf, len, MSG_DONTWAIT), len);
+	got.msg_controllen = sizeof(control) - msg.msg_controllen;
+	for_each_cmsghdr(c, &got) {
+		if (c->cmsg_level == SOL_TCP && c->cmsg_type == TCP_CM_INQ)
+			memcpy(&n, CMSG_DATA(c), sizeof(n));
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMP_OLD)
+			stamps++;
+	}
+	KUNIT_EXPECT_EQ_MSG(test, n, inq, "%u bytes", len);
+	KUNIT_EXPECT_EQ_MSG(test, stamps, 1, "%u bytes", len);
+	KUNIT_EXPECT_EQ(test, msg.msg_flags & MSG_CTRUNC, 0);
+}
+
+static u64 deferred_queue(struct deferred_env *d, unsigned int cmd)
+{
+	bool known = false;
+	int n = smc_deferred_get_queue(d->smc, cmd, &known);
+
+	return known ? n : U64_MAX;
+}
+
+/* What is left is the sum of both; the time stamp is that of the last byte. */
+static void deferred_inq(struct kunit *test)
+{
+	struct deferred_env d;
+	int one = 1;
+	u64 calls;
+
+	deferred_begin_agreed(test, &d);
+	KUNIT_ASSERT_EQ(test, smc_sockopt_set(d.smc, d.sock, SOL_SOCKET, SO_TIMESTAMP_OLD,
+					      KERNEL_SOCKPTR(&one), sizeof(one), true), 0);
+	KUNIT_ASSERT_EQ(test, smc_sockopt_set(d.smc, d.sock, SOL_TCP, TCP_INQ,
+					      KERNEL_SOCKPTR(&one), sizeof(one), true), 0);
+	/* a work of the core switches time stamps on */
+	msleep(QUIET_MS);
+	deferred_env_peer_sends(test, &d, 4, 0);
+	deferred_expect_control(test, &d, 1, 3);
+	deferred_env_s(&d, 4, 5);
+	KUNIT_EXPECT_EQ(test, deferred_queue(&d, SIOCINQ), 8);
+	KUNIT_EXPECT_EQ(test, deferred_queue(&d, SIOCATMARK), 0);
+	calls = smc_stats_get(&init_net, SMC_STAT_RX_CNT);
+	deferred_expect_control(test, &d, 2, 6);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CNT), calls);
+	deferred_expect_control(test, &d, 4, 2);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_RX_CNT), calls + 1);
+	deferred_expect_control(test, &d, 2, 0);
+	deferred_end(&d);
+}
+
+/* Before the end of the stream TCP_INQ is 1, but not one more than there is. */
+static void deferred_inq_end(struct kunit *test)
+{
+	struct deferred_env d;
+	int one = 1;
+
+	deferred_begin_agreed(test, &d);
+	KUNIT_ASSERT_EQ(test, smc_sockopt_set(d.smc, d.sock, SOL_SOCKET, SO_TIMESTAMP_OLD,
+					      KERNEL_SOCKPTR(&one), sizeof(one), true), 0);
+	KUNIT_ASSERT_EQ(test, smc_sockopt_set(d.smc, d.sock, SOL_TCP, TCP_INQ,
+					      KERNEL_SOCKPTR(&one), sizeof(one), true), 0);
+	msleep(QUIET_MS);
+	deferred_env_peer_sends(test, &d, 4, 0);
+	deferred_env_cdc(&d, SMC_CDC_EXT_S, 4, 0, SMC_CDC_S_DONE);
+	deferred_expect_control(test, &d, 2, 2);
+	deferred_expect_control(test, &d, 2, 1);
+	deferred_end(&d);
+}
+
+/* ---- errors, exclusion, connect(AF_UNSPEC) ---- */
+
 /* Take the errors that a program gets, for longer than a reset waits. Return how many. */
 static u32 deferred_count_errors(struct deferred_env *d, int err)
 {
@@ -845,6 +924,8 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_urgent_border),
 	KUNIT_CASE(deferred_urgent_in_line),
 	KUNIT_CASE(deferred_peek_off),
+	KUNIT_CASE(deferred_inq),
+	KUNIT_CASE(deferred_inq_end),
 	KUNIT_CASE_SLOW(deferred_error_once),
 	KUNIT_CASE(deferred_error_moot),
 	KUNIT_CASE(deferred_error_taken),
