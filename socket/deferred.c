@@ -307,8 +307,12 @@ static void deferred_try_gate(struct smc_sock *smc)
 	lock_sock(csk);
 	shut = smc_deferred_shut_gate_locked(smc);
 	release_sock(csk);
-	if (shut && smc_clcsock_has_unsent(&smc->clcsock))
-		smc_clcsock_push(&smc->clcsock);
+	if (!shut || !smc_clcsock_has_unsent(&smc->clcsock))
+		return;
+	/* keeps setsockopt() away */
+	lock_sock(smc_sock_sk(smc));
+	smc_clcsock_push(&smc->clcsock);
+	release_sock(smc_sock_sk(smc));
 }
 
 static bool deferred_gate_is_wanted(const struct smc_sock *smc)

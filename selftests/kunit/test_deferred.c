@@ -473,6 +473,49 @@ static void deferred_gate_locked(struct kunit *test)
 	deferred_end(&d);
 }
 
+static bool deferred_push_locked;
+static u32 deferred_pushed;
+
+static void deferred_push_seen(struct sock *sk)
+{
+	deferred_push_locked = sock_owned_by_user_nocheck(smc_sock_sk(deferred_current->smc));
+	deferred_pushed++;
+}
+
+/* TCP has a corked tail when a call shuts the gate: no setsockopt() comes between push and undo. */
+static void deferred_push(struct kunit *test)
+{
+	struct deferred_env d;
+	struct tcp_sock *tp;
+	struct sock *sk;
+
+	deferred_begin(test, &d);
+	sk = d.theirs->sk;
+	tp = tcp_sk(d.smc->clcsock.sock->sk);
+	smc_clcsock_set_cork(&d.smc->clcsock, true);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	d.smc->deferred->gate = 1;
+	deferred_env_go(&d);
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 5, 0), 5);
+	KUNIT_EXPECT_TRUE(test, smc_clcsock_has_unsent(&d.smc->clcsock));
+	write_lock_bh(&sk->sk_callback_lock);
+	deferred_pushed = 0;
+	sk->sk_data_ready = deferred_push_seen;
+	write_unlock_bh(&sk->sk_callback_lock);
+	d.smc->deferred->gate = 0;
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 4, 0), 4);
+	KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(READ_ONCE(deferred_pushed)));
+	KUNIT_EXPECT_TRUE(test, deferred_push_locked);
+	KUNIT_EXPECT_EQ(test, tp->nonagle & (TCP_NAGLE_OFF | TCP_NAGLE_CORK), TCP_NAGLE_CORK);
+	KUNIT_EXPECT_FALSE(test, sock_owned_by_user_nocheck(smc_sock_sk(d.smc)));
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = smc_clcsock_tcp_callbacks()->data_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+	deferred_end(&d);
+}
+
+/* ---- receiving ---- */
+
 /* FIN before the decision is no end: the client may have meant the ring to follow. */
 static void deferred_undecided_eof(struct kunit *test)
 {
@@ -915,6 +958,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_fin_s),
 	KUNIT_CASE(deferred_gate_inside),
 	KUNIT_CASE(deferred_gate_locked),
+	KUNIT_CASE(deferred_push),
 	KUNIT_CASE(deferred_undecided_eof),
 	KUNIT_CASE(deferred_undecided_sleeper),
 	KUNIT_CASE(deferred_len0),
