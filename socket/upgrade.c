@@ -898,23 +898,43 @@ int smc_deferred_exclude(struct smc_sock *smc)
 	return 0;
 }
 
+static bool upgrade_is_agreed(struct smc_conn *conn)
+{
+	struct smc_upgrade states;
+
+	smc_conn_upgrade_get_states(conn, &states);
+	return states.agree == SMC_UPGRADE_SMC;
+}
+
 /**
  * smc_deferred_disconnect() - connect(AF_UNSPEC): abort what there is over RDMA
  * @smc: deferred socket, locked; TCP afterwards
  *
- * The caller disconnects the clcsock.
+ * The caller disconnects the clcsock, which reports the error unless the two ends have agreed: then
+ * it may have ended long ago, and this function does both.
  */
 void smc_deferred_disconnect(struct smc_sock *smc)
 {
+	struct sock *sk = smc_sock_sk(smc);
+	bool agreed = false;
 	struct smc_conn *conn;
 
-	sock_owned_by_me(smc_sock_sk(smc));
+	sock_owned_by_me(sk);
 	conn = upgrade_detach(smc);
 	if (conn) {
+		agreed = upgrade_is_agreed(conn);
 		smc_conn_close(conn, true, 0, NULL);
 		smc_conn_put(conn);
 	}
+	if (agreed) {
+		/* as smc_stream_disconnect(), before sleepers wake */
+		smc_sock_set_state(smc, TCP_CLOSE, 0, ECONNRESET);
+		smc_clcsock_disconnect(&smc->clcsock, O_NONBLOCK);
+		sock_error(smc->clcsock.sock->sk);
+	}
 	upgrade_become_tcp(smc);
+	if (agreed)
+		sk->sk_error_report(sk);
 }
 
 /* Return whether bytes are unread: close() is an abort. */

@@ -906,6 +906,73 @@ static void deferred_error_taken(struct kunit *test)
 	deferred_end(&d);
 }
 
+static int deferred_call_send(struct deferred_call *call)
+{
+	int rc;
+
+	do
+		rc = deferred_env_send(call->d, call->len, call->flags);
+	while (rc > 0);
+	return rc;
+}
+
+/* As sock_disconnect(). Return sk_shutdown. */
+static int deferred_env_disconnect(struct deferred_env *d)
+{
+	struct sock *sk = smc_sock_sk(d->smc);
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int shutdown;
+
+	lock_sock(sk);
+	smc_deferred_disconnect(d->smc);
+	smc_fallback_connect(d->smc, &none, sizeof(none), 0);
+	shutdown = sk->sk_shutdown;
+	release_sock(sk);
+	return shutdown;
+}
+
+/*
+ * connect(AF_UNSPEC) after the agreement: as in SMC mode a sleeping writer gets ECONNRESET, once,
+ * also if TCP has ended before.
+ */
+static void deferred_disconnect(struct kunit *test)
+{
+	struct deferred_call writer, reader;
+	struct deferred_env d;
+	struct sock *sk;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		deferred_begin_agreed(test, &d);
+		sk = smc_sock_sk(d.smc);
+		if (i) {
+			deferred_env_s(&d, 0, 0);
+			smc_conn_upgrade_look(d.e.conn);
+			tcp_abort(d.smc->clcsock.sock->sk, ETIMEDOUT);
+			deferred_env_flush(&d);
+		}
+		KUNIT_EXPECT_EQ(test, inet_sk_state_load(sk), TCP_ESTABLISHED);
+		KUNIT_EXPECT_EQ(test, smc_deferred_shutdown(d.smc, SHUT_RD), 0);
+		writer = (struct deferred_call){ .run = deferred_call_send, .len = 4096 };
+		deferred_call_begin(test, &d, &writer);
+		KUNIT_EXPECT_EQ(test, deferred_env_disconnect(&d), 0);
+		KUNIT_EXPECT_EQ(test, inet_sk_state_load(sk), TCP_CLOSE);
+		KUNIT_EXPECT_EQ_MSG(test, deferred_call_end(&writer), -ECONNRESET, "row %d", i);
+		KUNIT_EXPECT_EQ(test, sk->sk_err, 0);
+		KUNIT_EXPECT_EQ(test, smc_clcsock_state(&d.smc->clcsock), TCP_CLOSE);
+		KUNIT_EXPECT_EQ(test, smc_sock_mode(d.smc), SMC_MODE_TCP);
+		deferred_end(&d);
+	}
+	deferred_begin_agreed(test, &d);
+	reader = (struct deferred_call){ .run = deferred_call_recv, .len = 1 };
+	deferred_call_begin(test, &d, &reader);
+	deferred_env_disconnect(&d);
+	KUNIT_EXPECT_EQ(test, deferred_call_end(&reader), SMC_DEFERRED_OVER);
+	KUNIT_EXPECT_EQ(test, sock_error(smc_sock_sk(d.smc)), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, sock_error(smc_sock_sk(d.smc)), 0);
+	deferred_end(&d);
+}
+
 /* ---- close ---- */
 
 /* What close() does to TCP: RST if bytes are unread on either side of S, else the orphan has it. */
@@ -973,6 +1040,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE_SLOW(deferred_error_once),
 	KUNIT_CASE(deferred_error_moot),
 	KUNIT_CASE(deferred_error_taken),
+	KUNIT_CASE(deferred_disconnect),
 	KUNIT_CASE(deferred_close),
 	{}
 };
