@@ -112,7 +112,7 @@ int smc_deferred_init(void);
 void smc_deferred_exit(void);
 bool smc_deferred_is_on(struct net *net);
 int smc_deferred_start(struct smc_sock *smc);
-int smc_deferred_exclude(struct smc_sock *smc);
+int smc_deferred_exclude(struct smc_sock *smc, bool wait);
 void smc_deferred_disconnect(struct smc_sock *smc);
 bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_deferred_note_bytes(struct smc_sock *smc);

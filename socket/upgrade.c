@@ -847,8 +847,11 @@ static void upgrade_become_tcp(struct smc_sock *smc)
 	sk->sk_state_change(sk);
 }
 
-/* Client: withdraw. Server: wait for GO or a withdrawal. Return as smc_upgrade_may_exclude(). */
-static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
+/*
+ * Client: withdraw. Server: wait for GO or a withdrawal, if @wait. Return as
+ * smc_upgrade_may_exclude().
+ */
+static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn, bool wait)
 {
 	struct smc_upgrade states;
 	int rc;
@@ -858,7 +861,7 @@ static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
 	for (;;) {
 		smc_conn_upgrade_get_states(conn, &states);
 		rc = smc_upgrade_may_exclude(&states);
-		if (rc != -EAGAIN)
+		if (rc != -EAGAIN || !wait)
 			return rc;
 		if (schedule_timeout_killable(EXCLUDE_POLL) && fatal_signal_pending(current))
 			return -EOPNOTSUPP;
@@ -868,13 +871,14 @@ static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
 /**
  * smc_deferred_exclude() - SMC cannot honour an option: make a deferred socket TCP
  * @smc: deferred socket
+ * @wait: wait for the peer
  *
- * On a server that has said yes, waits until the client has decided, which has a deadline. Process
- * context, no lock held.
+ * A server that has said yes can do it when the client has decided, which takes a minute at most.
+ * Process context, no lock held.
  *
- * Return: 0; -EOPNOTSUPP: the two ends have agreed.
+ * Return: 0; -EOPNOTSUPP: the two ends have agreed; -EAGAIN: the client has not decided.
  */
-int smc_deferred_exclude(struct smc_sock *smc)
+int smc_deferred_exclude(struct smc_sock *smc, bool wait)
 {
 	struct smc_conn *conn;
 	int rc = 0;
@@ -882,7 +886,7 @@ int smc_deferred_exclude(struct smc_sock *smc)
 	upgrade_quiesce(smc);
 	conn = smc_deferred_conn_get(smc);
 	if (conn) {
-		rc = upgrade_await_decision(smc, conn);
+		rc = upgrade_await_decision(smc, conn, wait);
 		smc_conn_put(conn);
 	}
 	if (rc)

@@ -906,6 +906,65 @@ static void deferred_error_taken(struct kunit *test)
 	deferred_end(&d);
 }
 
+static int deferred_call_exclude(struct deferred_call *call)
+{
+	return smc_deferred_exclude(call->d->smc, true);
+}
+
+/* An option that excludes SMC, on a server that waits for the client. */
+static void deferred_exclude_server(struct kunit *test)
+{
+	struct deferred_call call;
+	struct deferred_env d;
+	u8 byte;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		deferred_begin(test, &d);
+		deferred_env_ask(test, &d, SMC_SERVER);
+		KUNIT_EXPECT_EQ(test, smc_deferred_exclude(d.smc, false), -EAGAIN);
+		KUNIT_EXPECT_EQ(test, smc_sock_mode(d.smc), SMC_MODE_DEFERRED);
+		call = (struct deferred_call){ .run = deferred_call_exclude };
+		deferred_call_begin(test, &d, &call);
+		if (i)
+			deferred_env_go(&d);
+		else
+			smc_conn_upgrade_step(d.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+		KUNIT_EXPECT_EQ(test, deferred_call_end(&call), i ? -EOPNOTSUPP : 0);
+		KUNIT_EXPECT_EQ(test, smc_sock_mode(d.smc),
+				i ? SMC_MODE_DEFERRED : SMC_MODE_TCP);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0),
+				i ? -EAGAIN : SMC_DEFERRED_OVER);
+		deferred_end(&d);
+	}
+	/* nothing is under way */
+	deferred_begin(test, &d);
+	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(d.smc, false), 0);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(d.smc), SMC_MODE_TCP);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0), SMC_DEFERRED_OVER);
+	deferred_end(&d);
+}
+
+/* ... and on a client, which withdraws; a sleeping reader looks at the mode again. */
+static void deferred_exclude_client(struct kunit *test)
+{
+	struct deferred_call call = { .run = deferred_call_recv, .len = 1 };
+	struct deferred_env d;
+
+	deferred_begin(test, &d);
+	deferred_env_ask(test, &d, SMC_CLIENT);
+	KUNIT_EXPECT_EQ(test, d.llc, SMC_UPGRADE_ACT_SEND_REQUEST);
+	deferred_call_begin(test, &d, &call);
+	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(d.smc, false), 0);
+	KUNIT_EXPECT_EQ(test, deferred_call_end(&call), SMC_DEFERRED_OVER);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(d.smc), SMC_MODE_TCP);
+	flush_delayed_work(&d.e.conn->work);
+	KUNIT_EXPECT_EQ(test, d.llc & SMC_UPGRADE_ACT_SEND_WITHDRAWAL,
+			SMC_UPGRADE_ACT_SEND_WITHDRAWAL);
+	smc_conn_upgrade_step(d.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
+	deferred_end(&d);
+}
+
 static int deferred_call_send(struct deferred_call *call)
 {
 	int rc;
@@ -1040,6 +1099,8 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE_SLOW(deferred_error_once),
 	KUNIT_CASE(deferred_error_moot),
 	KUNIT_CASE(deferred_error_taken),
+	KUNIT_CASE(deferred_exclude_server),
+	KUNIT_CASE(deferred_exclude_client),
 	KUNIT_CASE(deferred_disconnect),
 	KUNIT_CASE(deferred_close),
 	{}
