@@ -89,20 +89,23 @@ static void sock_disconnect_clcsock(struct smc_sock *smc)
 
 /*
  * SMC cannot honour an option: an idle socket, or later connections of a listener, become TCP, and
- * so does a deferred socket whose two ends have not agreed.
+ * so does a deferred socket whose two ends have not agreed. Return -EAGAIN if its peer has not
+ * decided, and the caller does not @wait.
  */
-static void sock_exclude_smc(struct smc_sock *smc)
+static int sock_exclude_smc(struct smc_sock *smc, bool wait)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
-		smc_deferred_exclude(smc);
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED &&
+	    smc_deferred_exclude(smc, wait) == -EAGAIN)
+		return -EAGAIN;
 	lock_sock(sk);
 	if (smc->listener)
 		smc_accept_exclude_smc(smc);
 	else if (smc_sock_is_idle(smc))
 		smc_fallback_start(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
 	release_sock(sk);
+	return 0;
 }
 
 /*
@@ -117,8 +120,9 @@ static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		return 0;
 	smc_clcsock_set_file(&smc->clcsock, sock->file);
+	/* the peer of a deferred socket does not delay calls: the next one tries again */
 	if (smc_sock_mode(smc) != SMC_MODE_TCP && smc_sockopt_has_excluded_smc(smc))
-		sock_exclude_smc(smc);
+		sock_exclude_smc(smc, false);
 	return smc_sockopt_push(smc);
 }
 
@@ -548,7 +552,7 @@ again:
 	case SMC_MODE_DEFERRED:
 		/* its connect() has failed: this is one of TCP, as on an idle socket */
 		if (flags & MSG_FASTOPEN && smc->clcsock.sock->state == SS_UNCONNECTED &&
-		    !smc_deferred_exclude(smc))
+		    !smc_deferred_exclude(smc, true))
 			goto again;
 		rc = smc_deferred_sendmsg(smc, msg, len);
 		if (rc == SMC_DEFERRED_OVER)
@@ -810,14 +814,15 @@ out:
 static int smc_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 			       unsigned int len)
 {
+	bool nonblock = sock->file && sock->file->f_flags & O_NONBLOCK;
 	struct smc_sock *smc = smc_sk(sock->sk);
 	u8 copy[SMC_SOCKOPT_COPY] = {};
 	bool copied;
 	int rc;
 
 	copied = smc_sockopt_copy(level, name, copy, &val, len);
-	if (smc_sockopt_excludes_smc(level, name, val, len))
-		sock_exclude_smc(smc);
+	if (smc_sockopt_excludes_smc(level, name, val, len) && sock_exclude_smc(smc, !nonblock))
+		return -EAGAIN;
 	rc = smc_sockopt_set(smc, sock, level, name, val, len, copied);
 	if (!rc && level == SOL_SMC)
 		smc_accept_sync_flags(smc);

@@ -11,14 +11,19 @@
  * It takes what TCP has up to S, and then what the ring has, under the socket lock. Before the two
  * ends have agreed TCP itself decides what a call returns that finds nothing.
  */
+#include <linux/errqueue.h>
 #include <linux/kernel.h>
 #include <linux/sched/signal.h>
+#include <linux/socket.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
+#include <linux/time_types.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <net/tcp_states.h>
 #include <asm/ioctls.h>
+#include <smc/base/stats.h>
+#include <smc/base/trace.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tx.h>
 #include "cmsg.h"
@@ -132,6 +137,13 @@ static u32 deferred_tcp_part(const struct deferred_view *v)
 	return smc_upgrade_rx_tcp_part(&v->c.rx_s, &v->tcp);
 }
 
+/* TCP's urgent byte is next, and not in line: a read passes over it. */
+static bool deferred_skips_urgent(const struct smc_sock *smc)
+{
+	return smc_clcsock_is_at_mark(&smc->clcsock) &&
+	       !sock_flag(smc->clcsock.sock->sk, SOCK_URGINLINE);
+}
+
 static u32 deferred_ring_part(const struct deferred_view *v)
 {
 	return deferred_sees_ring(v) ? (u32)smc_rx_get_readable(v->conn) : 0;
@@ -154,6 +166,18 @@ static bool deferred_tcp_is_over(const struct smc_sock *smc)
 	       inet_sk_state_load(csk) == TCP_CLOSE;
 }
 
+/*
+ * Neither FIN nor the end of TCP that follows is the end of the stream, although nothing is agreed:
+ * what comes behind it may come through the ring.
+ */
+static bool deferred_end_is_open(const struct smc_sock *smc, const struct deferred_view *v)
+{
+	return v->c.states.rx == SMC_UPGRADE_RX_OPEN &&
+	       (v->c.states.agree == SMC_UPGRADE_ANSWERED ||
+		v->c.states.agree == SMC_UPGRADE_SMC) &&
+	       !READ_ONCE(smc->deferred->tcp_err) && !READ_ONCE(smc->deferred->rcv_shut);
+}
+
 /* The same for one that TCP does not decide. */
 static bool deferred_stream_is_over(struct smc_sock *smc, const struct deferred_view *v)
 {
@@ -166,7 +190,8 @@ static bool deferred_stream_is_over(struct smc_sock *smc, const struct deferred_
 	if (deferred_is_agreed(v))
 		return READ_ONCE(smc->synced_state) != (int)smc_conn_state(v->conn) ||
 		       inet_sk_state_load(sk) == TCP_CLOSE;
-	return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE;
+	return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE &&
+	       !deferred_end_is_open(smc, v);
 }
 
 /* Bytes that a reader can get: for waits, which end when there are more. */
@@ -282,8 +307,12 @@ static void deferred_try_gate(struct smc_sock *smc)
 	lock_sock(csk);
 	shut = smc_deferred_shut_gate_locked(smc);
 	release_sock(csk);
-	if (shut && smc_clcsock_has_unsent(&smc->clcsock))
-		smc_clcsock_push(&smc->clcsock);
+	if (!shut || !smc_clcsock_has_unsent(&smc->clcsock))
+		return;
+	/* keeps setsockopt() away */
+	lock_sock(smc_sock_sk(smc));
+	smc_clcsock_push(&smc->clcsock);
+	release_sock(smc_sock_sk(smc));
 }
 
 static bool deferred_gate_is_wanted(const struct smc_sock *smc)
@@ -387,6 +416,20 @@ void smc_deferred_splice_eof(struct smc_sock *smc)
 
 /* ---- receiving ----------------------------------------------------------------- */
 
+/*
+ * What carried the last bytes of a call. Its control messages count, as with TCP those of its last
+ * segment.
+ */
+enum deferred_source {
+	DEFERRED_TCP,	/* before the agreement: TCP has put its own */
+	DEFERRED_TAIL,	/* TCP, behind which the ring follows */
+	DEFERRED_RING,
+};
+
+/* Time stamps in two formats, TCP_INQ. */
+#define STAMPS_SPACE	(CMSG_SPACE(sizeof(struct __kernel_timespec)) +			\
+			 CMSG_SPACE(sizeof(struct scm_timestamping64)) + CMSG_SPACE(sizeof(int)))
+
 /**
  * struct deferred_recv - one call of recvmsg()
  * @msg: the caller's message
@@ -396,7 +439,11 @@ void smc_deferred_splice_eof(struct smc_sock *smc)
  * @target: bytes that a call waits for
  * @timeo: jiffies left to wait
  * @ring: state of the part that comes from the ring
- * @control: control buffer of the message; each part of the call puts its control messages there
+ * @from_ring: bytes of it
+ * @source: what carried the last bytes
+ * @control: control buffer of the message
+ * @stamps: control messages of the last bytes of a tail
+ * @stamps_len: their length
  */
 struct deferred_recv {
 	struct msghdr *msg;
@@ -406,16 +453,24 @@ struct deferred_recv {
 	int target;
 	long timeo;
 	struct smc_rx_call ring;
+	u32 from_ring;
+	enum deferred_source source;
 	struct {
 		void *at;
 		size_t left;
 	} control;
+	u8 stamps[STAMPS_SPACE] __aligned(sizeof(size_t));
+	size_t stamps_len;
 };
 
-/*
- * Read from TCP without waiting. The control messages of the last part of a call count, as with TCP
- * those of its last segment.
- */
+/* Let the control buffer begin at @at, with @left bytes. */
+static void deferred_set_control(struct msghdr *msg, void *at, size_t left)
+{
+	msg->msg_control = at;
+	msg->msg_controllen = left;
+}
+
+/* Read from TCP without waiting. */
 static int deferred_read_tcp(struct smc_sock *smc, struct deferred_recv *call, size_t len)
 {
 	struct msghdr *msg = call->msg;
@@ -423,24 +478,55 @@ static int deferred_read_tcp(struct smc_sock *smc, struct deferred_recv *call, s
 	size_t left = msg->msg_controllen;
 	int rc;
 
-	msg->msg_control = call->control.at;
-	msg->msg_controllen = call->control.left;
+	deferred_set_control(msg, call->control.at, call->control.left);
 	rc = smc_fallback_recvmsg(smc, msg, len, call->flags | MSG_DONTWAIT);
 	if (rc > 0)
-		return rc;
-	msg->msg_control = at;
-	msg->msg_controllen = left;
+		call->source = DEFERRED_TCP;
+	else
+		deferred_set_control(msg, at, left);
 	return rc;
 }
 
-/* The same while the ring may follow: SO_PEEK_OFF counts from the next byte of TCP. */
+/* The same while the ring may follow. The control messages wait for the end of the call. */
+static int deferred_read_tail(struct smc_sock *smc, struct deferred_recv *call, size_t len)
+{
+	struct msghdr *msg = call->msg;
+	unsigned int compat = msg->msg_flags & MSG_CMSG_COMPAT;
+	bool user = msg->msg_control_is_user;
+	void *at = msg->msg_control;
+	size_t left = msg->msg_controllen;
+	u8 stamps[STAMPS_SPACE] __aligned(sizeof(size_t));
+	int rc;
+
+	if (!smc_cmsg_is_needed(smc, msg)) {
+		rc = smc_fallback_recvmsg(smc, msg, len, call->flags | MSG_DONTWAIT);
+		goto out;
+	}
+	msg->msg_flags &= ~MSG_CMSG_COMPAT;
+	msg->msg_control_is_user = false;
+	deferred_set_control(msg, stamps, sizeof(stamps));
+	rc = smc_fallback_recvmsg(smc, msg, len, call->flags | MSG_DONTWAIT);
+	if (rc > 0) {
+		call->stamps_len = sizeof(stamps) - msg->msg_controllen;
+		memcpy(call->stamps, stamps, call->stamps_len);
+	}
+	msg->msg_flags |= compat;
+	msg->msg_control_is_user = user;
+	deferred_set_control(msg, at, left);
+out:
+	if (rc > 0)
+		call->source = DEFERRED_TAIL;
+	return rc;
+}
+
+/* SO_PEEK_OFF counts from the next byte of TCP. */
 static int deferred_read_tcp_part(struct smc_sock *smc, struct deferred_recv *call, size_t len)
 {
 	struct sock *csk = smc->clcsock.sock->sk, *sk = smc_sock_sk(smc);
 	int off = READ_ONCE(sk->sk_peek_off), rc;
 
 	WRITE_ONCE(csk->sk_peek_off, off);
-	rc = deferred_read_tcp(smc, call, len);
+	rc = deferred_read_tail(smc, call, len);
 	if (off < 0)
 		return rc;
 	if (rc > 0)
@@ -468,6 +554,8 @@ static int deferred_read_ring(struct smc_sock *smc, struct smc_conn *conn,
 	} while (rc > 0 && call->copied + done < call->len);
 	if (!done)
 		return rc;
+	call->source = DEFERRED_RING;
+	call->from_ring += done;
 	if (call->ring.peek)
 		sk_peek_offset_fwd(sk, done);
 	else
@@ -492,7 +580,8 @@ static int deferred_empty_result(struct smc_sock *smc, const struct deferred_vie
 		return sock_error(sk);
 	if (READ_ONCE(smc->deferred->rcv_shut))
 		return 0;
-	if (inet_sk_state_load(agreed ? sk : smc->clcsock.sock->sk) == TCP_CLOSE)
+	if (inet_sk_state_load(agreed ? sk : smc->clcsock.sock->sk) == TCP_CLOSE &&
+	    (agreed || !deferred_end_is_open(smc, v)))
 		return -ENOTCONN;
 	if (!timeo)
 		return -EAGAIN;
@@ -503,21 +592,32 @@ static int deferred_empty_result(struct smc_sock *smc, const struct deferred_vie
 
 /*
  * Take what there is, once. Return bytes; 0: the call ends here, at urgent data or the end of the
- * stream; -EAGAIN: nothing; or an error.
+ * stream; -EAGAIN: nothing; -EINPROGRESS: look again; or an error.
  */
 static int deferred_take(struct smc_sock *smc, const struct deferred_view *v,
 			 struct deferred_recv *call)
 {
 	size_t len = call->len - call->copied;
 	u32 part;
+	int rc;
 
+	if (call->copied && smc_clcsock_is_at_mark(&smc->clcsock))
+		return 0;
 	if (deferred_tcp_decides(v))
 		return deferred_read_tcp(smc, call, len);
 	part = deferred_tcp_part(v);
-	if (part)
-		return deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
+	if (part) {
+		rc = deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
+		/* it has passed over the urgent byte, and knows nothing of the ring behind it */
+		if ((rc == -EAGAIN || rc == 0) &&
+		    smc_clcsock_get_read(&smc->clcsock, v->tcp.received) != v->tcp.read)
+			rc = -EINPROGRESS;
+		return rc;
+	}
 	if (!deferred_is_at_ring(v))
 		return -EAGAIN;
+	if (!call->len)
+		return smc_rx_get_readable(v->conn) ? 0 : -EAGAIN;
 	return deferred_read_ring(smc, v->conn, call);
 }
 
@@ -531,7 +631,9 @@ static int deferred_peek(struct smc_sock *smc, const struct deferred_view *v,
 	if (deferred_tcp_decides(v))
 		return deferred_read_tcp(smc, call, call->len);
 	part = deferred_tcp_part(v);
-	if (off < part) {
+	if (!call->len)
+		return part + deferred_ring_part(v) > off ? 0 : -EAGAIN;
+	if (off < part && !(part == 1 && deferred_skips_urgent(smc))) {
 		got = deferred_read_tcp_part(smc, call, min_t(size_t, call->len, part - off));
 		/* urgent data ends the call, unless it is the last byte */
 		if (got <= 0 || (u32)got < part - off)
@@ -641,18 +743,59 @@ static bool deferred_reads_ring(struct smc_sock *smc)
 	return ring;
 }
 
-/* TCP_INQ: what TCP has reported is without the ring. */
-static void deferred_fix_inq(struct smc_sock *smc, struct deferred_recv *call)
+/* Put the time stamps that TCP has given to the last bytes of a tail. */
+static void deferred_put_stamps(struct deferred_recv *call)
 {
+	struct msghdr stamps = {
+		.msg_control = call->stamps, .msg_controllen = call->stamps_len,
+	};
+	struct cmsghdr *c;
+
+	for_each_cmsghdr(c, &stamps)
+		if (c->cmsg_level == SOL_SOCKET)
+			put_cmsg(call->msg, c->cmsg_level, c->cmsg_type,
+				 (int)(c->cmsg_len - CMSG_LEN(0)), CMSG_DATA(c));
+}
+
+/* Put the control messages of a call with bytes. TCP_INQ is what both transports have. */
+static void deferred_put_control(struct smc_sock *smc, struct deferred_recv *call)
+{
+	bool peek = call->flags & MSG_PEEK;
+	struct msghdr *msg = call->msg;
 	struct deferred_view v;
 
+	if (call->source == DEFERRED_TCP || !smc_cmsg_is_needed(smc, msg))
+		return;
+	/* an earlier part of the call may have put some */
+	deferred_set_control(msg, call->control.at, call->control.left);
+	msg->msg_flags &= ~MSG_CTRUNC;
 	deferred_look(smc, &v);
-	if (deferred_is_agreed(&v) && deferred_sees_ring(&v) && READ_ONCE(smc->conn)) {
-		call->msg->msg_control = call->control.at;
-		call->msg->msg_controllen = call->control.left;
-		smc_cmsg_put_inq(smc, v.conn, call->msg, deferred_tcp_part(&v));
-	}
+	if (call->source == DEFERRED_TAIL)
+		deferred_put_stamps(call);
+	else if (v.conn)
+		smc_cmsg_put_stamps(smc, v.conn, msg, peek ? call->ring.skip : 0);
+	/* without a connection, which a withdrawal has taken away, as TCP has counted */
+	smc_cmsg_put_inq(smc, deferred_sees_ring(&v) ? v.conn : NULL, msg,
+			 v.conn ? deferred_tcp_part(&v) : msg->msg_inq);
 	deferred_look_end(&v);
+}
+
+/* Count what came from the ring, as a call in SMC mode. */
+static void deferred_count_ring(struct smc_sock *smc, u32 len)
+{
+	struct smc_conn *conn;
+
+	if (!len)
+		return;
+	smc_stats_count(smc->stats, SMC_STAT_RX_CNT, 1);
+	smc_stats_count_size(smc->stats, SMC_HIST_RX_REQ, len);
+	if (!trace_smc_rx_recvmsg_enabled())
+		return;
+	conn = smc_sock_conn_get(smc);
+	if (!conn)
+		return;
+	smc_stream_trace(smc_sock_sk(smc), conn, len, false);
+	smc_conn_put(conn);
 }
 
 static int deferred_recv_locked(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
@@ -678,11 +821,12 @@ static int deferred_recv_locked(struct smc_sock *smc, struct msghdr *msg, size_t
 		rc = deferred_recv_step(smc, &call, &had, &decided, &wait);
 		if (rc == -EINPROGRESS && wait)
 			deferred_wait(smc, had, decided, &call.timeo);
-	} while (rc == -EINPROGRESS && call.copied < call.len);
+		/* a call for no bytes waits for one */
+	} while (rc == -EINPROGRESS && (wait || call.copied < call.len));
 	if (!call.copied)
 		return rc;
-	if (smc_cmsg_wants_inq(smc, msg))
-		deferred_fix_inq(smc, &call);
+	deferred_put_control(smc, &call);
+	deferred_count_ring(smc, call.from_ring);
 	return call.copied;
 }
 
@@ -842,18 +986,21 @@ static bool deferred_tcp_suffices(const struct smc_sock *smc)
 	const struct sock *csk = smc->clcsock.sock->sk;
 	int target = sock_rcvlowat(&smc->inet.sk, 0, INT_MAX);
 
-	if (smc_clcsock_is_at_mark(&smc->clcsock) && !sock_flag(csk, SOCK_URGINLINE))
+	if (deferred_skips_urgent(smc))
 		target++;
 	return tcp_epollin_ready(csk, target);
 }
 
-/* Before the agreement. FIN is the end of the stream while TCP decides. */
+/* Before the agreement. @mask: of TCP, read before @v */
 static __poll_t deferred_poll_tcp(struct smc_sock *smc, const struct deferred_view *v,
 				  __poll_t mask)
 {
-	if (!deferred_tcp_decides(v) && v->c.states.rx != SMC_UPGRADE_RX_OPEN_END &&
-	    !READ_ONCE(smc->deferred->rcv_shut) && !(mask & (EPOLLERR | EPOLLHUP)))
-		mask &= ~EPOLLRDHUP;
+	if (deferred_end_is_open(smc, v)) {
+		mask &= ~(EPOLLRDHUP | EPOLLHUP);
+		/* TCP counts FIN like a byte */
+		if (!deferred_tcp_part(v))
+			mask &= ~POLL_IN_BITS;
+	}
 	if (mask & POLL_IN_BITS && !(mask & EPOLLRDHUP) && !(mask & EPOLLHUP) &&
 	    !deferred_tcp_suffices(smc))
 		mask &= ~POLL_IN_BITS;
@@ -866,6 +1013,9 @@ static __poll_t deferred_poll_rx(struct smc_sock *smc, const struct deferred_vie
 	u32 part = deferred_tcp_part(v), target = sock_rcvlowat(smc_sock_sk(smc), 0, INT_MAX), max;
 	__poll_t in;
 
+	/* it does not count, but those behind it do */
+	if (part && deferred_skips_urgent(smc))
+		part--;
 	/* a bad end: what is left can be read, then comes the error */
 	if (inet_sk_state_load(smc_sock_sk(smc)) == TCP_CLOSE)
 		return mask | (part ? POLL_IN_BITS : 0);
@@ -905,7 +1055,11 @@ __poll_t smc_deferred_poll(struct smc_sock *smc, struct file *file)
 	}
 	deferred_look(smc, &v);
 	if (!READ_ONCE(smc->conn) || !deferred_is_agreed(&v)) {
-		mask = deferred_poll_tcp(smc, &v, smc_fallback_poll(smc, file));
+		deferred_look_end(&v);
+		mask = smc_fallback_poll(smc, file);
+		/* FIN that it has seen may decide nothing */
+		deferred_look(smc, &v);
+		mask = deferred_poll_tcp(smc, &v, mask);
 		deferred_look_end(&v);
 		return mask;
 	}

@@ -45,7 +45,7 @@ struct smc_link;
  * @rx_ring: the application has read all bytes before the peer's S; never cleared
  * @rcv_shut: the application has shut down its receiving direction
  * @hooked: the clcsock is hooked, @tcp is valid. Set once by store-release
- * @lock: leaf, BH off: @tcp, @tcp_err
+ * @lock: leaf, BH off: @tcp, @tcp_err, @tcp_err_at
  * @tcp: what TCP has received; @tcp.read is not used
  * @tcp_err: the error with which TCP has ended, 0: none
  * @tcp_err_at: jiffies when it was noticed
@@ -121,7 +121,7 @@ void smc_deferred_learn(struct smc_sock *smc);
 bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port);
 bool smc_deferred_may_be_asked(struct smc_sock *smc);
 int smc_deferred_start(struct smc_sock *smc);
-int smc_deferred_exclude(struct smc_sock *smc);
+int smc_deferred_exclude(struct smc_sock *smc, bool wait);
 void smc_deferred_give_up(struct smc_sock *smc);
 bool smc_deferred_stop_asking(struct smc_sock *smc);
 void smc_deferred_disconnect(struct smc_sock *smc);
@@ -129,5 +129,6 @@ bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_deferred_note_bytes(struct smc_sock *smc);
 void smc_deferred_queue_work(struct smc_sock *smc);
 void smc_deferred_adopt(struct smc_sock *smc);
+void smc_deferred_note_error(struct smc_sock *smc, int err);
 
 #endif

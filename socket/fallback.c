@@ -19,9 +19,42 @@
 #include <smc/base/rules.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include "deferred.h"
 #include "fallback.h"
 
 /* ---- errors ------------------------------------------------------------------ */
+
+/* The error with which the clcsock has ended becomes ours. */
+static void fallback_move_error(struct smc_sock *smc, int err)
+{
+	lockdep_assert_held(&smc->state_lock);
+	if (smc->deferred) {
+		/* whoever has taken it, the connection has to know that TCP has ended */
+		smc_deferred_note_error(smc, err);
+		set_bit(SMC_SF_ERR_REPORTED, &smc->flags);
+	}
+	WRITE_ONCE(smc_sock_sk(smc)->sk_err, err);
+}
+
+/* Move or copy the error of the clcsock. */
+static void fallback_take_error(struct smc_sock *smc)
+{
+	struct sock *csk = smc->clcsock.sock->sk;
+	int err;
+
+	lockdep_assert_held(&smc->state_lock);
+	if (inet_sk_state_load(csk) == TCP_CLOSE) {
+		err = xchg(&csk->sk_err, 0);
+		if (err)
+			fallback_move_error(smc, err);
+		smc->err_copied = 0;
+	} else if (!smc->err_copied) {
+		err = READ_ONCE(csk->sk_err);
+		if (err)
+			WRITE_ONCE(smc_sock_sk(smc)->sk_err, err);
+		smc->err_copied = err;
+	}
+}
 
 /**
  * smc_fallback_pull_error() - take over the error of the clcsock
@@ -29,34 +62,24 @@
  *
  * The core answers SO_ERROR from the SMC socket, once. The error of a closed clcsock is moved. The
  * error of an open one (ICMP with IP_RECVERR) is copied, since it must also wake a reader that
- * sleeps in the clcsock. Any context; takes state_lock.
+ * sleeps in the clcsock. After an upgrade nothing is taken: the connection says what the error
+ * means, and reports it, unless it was moved before. Any context; takes state_lock.
  */
 void smc_fallback_pull_error(struct smc_sock *smc)
 {
 	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
-	int err, soft;
+	int soft;
 
 	soft = READ_ONCE(csk->sk_err_soft);
 	if (soft != READ_ONCE(sk->sk_err_soft))
 		WRITE_ONCE(sk->sk_err_soft, soft);
 	if (!READ_ONCE(csk->sk_err))
 		return;
-	/* after an upgrade the connection says what the error means */
-	if (READ_ONCE(smc->conn))
-		return;
 	spin_lock_bh(&smc->state_lock);
-	if (inet_sk_state_load(csk) == TCP_CLOSE) {
-		err = xchg(&csk->sk_err, 0);
-		if (err)
-			WRITE_ONCE(sk->sk_err, err);
-		smc->err_copied = 0;
-	} else if (!smc->err_copied) {
-		err = READ_ONCE(csk->sk_err);
-		if (err)
-			WRITE_ONCE(sk->sk_err, err);
-		smc->err_copied = err;
-	}
+	/* a connection is adopted under the same lock */
+	if (!smc->conn)
+		fallback_take_error(smc);
 	spin_unlock_bh(&smc->state_lock);
 }
 
@@ -412,9 +435,12 @@ int smc_fallback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, i
 
 	fallback_sync_error(smc);
 	rc = smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
-	/* getsockopt() reads ours; write only after a change, to keep the cache line clean */
+	/*
+	 * getsockopt() reads ours; write only after a change, to keep the cache line clean. Errors
+	 * and urgent data do not move it, and once a ring carries the stream the clcsock's is old.
+	 */
 	peek_off = READ_ONCE(smc->clcsock.sock->sk->sk_peek_off);
-	if (READ_ONCE(sk->sk_peek_off) != peek_off)
+	if (!(flags & (MSG_ERRQUEUE | MSG_OOB)) && READ_ONCE(sk->sk_peek_off) != peek_off)
 		WRITE_ONCE(sk->sk_peek_off, peek_off);
 	if (len && !(flags & MSG_ERRQUEUE) && fallback_error_hidden(smc, rc))
 		rc = fallback_error_or(smc, rc);

@@ -743,6 +743,13 @@ static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __us
 	return 0;
 }
 
+static bool sockopt_is_nonblock(const struct smc_sock *smc)
+{
+	const struct file *file = smc->inet.sk.sk_socket->file;
+
+	return file && file->f_flags & O_NONBLOCK;
+}
+
 /**
  * smc_sockopt_get() - getsockopt()
  * @smc: socket in any mode
@@ -770,8 +777,11 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 		return sockopt_get_tcp_info(smc, val, len);
 	/* it takes bytes from TCP */
 	if (level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
-	    smc_sock_mode(smc) == SMC_MODE_DEFERRED && smc_deferred_exclude(smc))
-		return -EOPNOTSUPP;
+	    smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		rc = smc_deferred_exclude(smc, !sockopt_is_nonblock(smc));
+		if (rc)
+			return rc;
+	}
 	if (level == SOL_TCP && name == TCP_SAVE_SYN) {
 		saves = smc_option_get_save_syn(&smc->clcsock.option, csock->sk);
 		if (saves >= 0)

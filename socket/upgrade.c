@@ -70,39 +70,42 @@ static void upgrade_clcsock_received(void *owner)
 	struct smc_sock *smc = owner;
 	struct smc_deferred *d = smc->deferred;
 
+	smc_clcsock_note_fin(&smc->clcsock);
 	spin_lock_bh(&d->lock);
 	smc_clcsock_get_received(&smc->clcsock, &d->tcp);
 	spin_unlock_bh(&d->lock);
 }
 
-/* Note the error that TCP has ended with, before a reader takes it. */
-static void upgrade_note_tcp_error(struct smc_sock *smc)
+/**
+ * smc_deferred_note_error() - note the error with which TCP has ended
+ * @smc: deferred socket
+ * @err: errno, positive; the first one counts
+ *
+ * Any context; a leaf lock, for a moment.
+ */
+void smc_deferred_note_error(struct smc_sock *smc, int err)
 {
-	const struct sock *csk = smc->clcsock.sock->sk;
 	struct smc_deferred *d = smc->deferred;
-	int err = READ_ONCE(csk->sk_err);
 
-	if (!err || inet_sk_state_load(csk) != TCP_CLOSE)
-		return;
 	spin_lock_bh(&d->lock);
 	if (!d->tcp_err) {
-		d->tcp_err = err;
+		WRITE_ONCE(d->tcp_err, err);
 		d->tcp_err_at = jiffies;
 	}
 	spin_unlock_bh(&d->lock);
-	/* reported by TCP: the connection does not report it once more */
-	if (!READ_ONCE(smc->conn))
-		set_bit(SMC_SF_ERR_REPORTED, &smc->flags);
 }
 
 /* smc_clcsock_events.changed: any context, TCP's own callback follows. */
 static void upgrade_clcsock_changed(void *owner)
 {
 	struct smc_sock *smc = owner;
+	const struct sock *csk = smc->clcsock.sock->sk;
+	int err = READ_ONCE(csk->sk_err);
 
-	upgrade_note_tcp_error(smc);
-	if (!READ_ONCE(smc->conn))
-		smc_fallback_pull_error(smc);
+	/* before a reader takes it */
+	if (err && inet_sk_state_load(csk) == TCP_CLOSE)
+		smc_deferred_note_error(smc, err);
+	smc_fallback_pull_error(smc);
 	if (READ_ONCE(smc->deferred->conn))
 		smc_deferred_queue_work(smc);
 }
@@ -1067,8 +1070,11 @@ static void upgrade_become_tcp(struct smc_sock *smc)
 	sk->sk_state_change(sk);
 }
 
-/* Client: withdraw. Server: wait for GO or a withdrawal. Return as smc_upgrade_may_exclude(). */
-static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
+/*
+ * Client: withdraw. Server: wait for GO or a withdrawal, if @wait. Return as
+ * smc_upgrade_may_exclude().
+ */
+static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn, bool wait)
 {
 	struct smc_upgrade states;
 	int rc;
@@ -1078,7 +1084,7 @@ static int upgrade_await_decision(struct smc_sock *smc, struct smc_conn *conn)
 	for (;;) {
 		smc_conn_upgrade_get_states(conn, &states);
 		rc = smc_upgrade_may_exclude(&states);
-		if (rc != -EAGAIN)
+		if (rc != -EAGAIN || !wait)
 			return rc;
 		if (schedule_timeout_killable(EXCLUDE_POLL) && fatal_signal_pending(current))
 			return -EOPNOTSUPP;
@@ -1105,8 +1111,11 @@ static void upgrade_reset_dead(struct smc_sock *smc, const struct smc_conn *conn
 		sock_error(csk);
 }
 
-/* @reason: why the connection falls back, 0: there is none any more */
-static int upgrade_exclude(struct smc_sock *smc, u32 reason)
+/*
+ * @reason: why the connection falls back, 0: there is none any more. @wait: as in
+ * smc_deferred_exclude().
+ */
+static int upgrade_exclude(struct smc_sock *smc, u32 reason, bool wait)
 {
 	struct smc_conn *conn;
 	int rc = 0;
@@ -1114,7 +1123,7 @@ static int upgrade_exclude(struct smc_sock *smc, u32 reason)
 	upgrade_quiesce(smc);
 	conn = smc_deferred_conn_get(smc);
 	if (conn) {
-		rc = upgrade_await_decision(smc, conn);
+		rc = upgrade_await_decision(smc, conn, wait);
 		smc_conn_put(conn);
 	}
 	if (rc)
@@ -1134,18 +1143,27 @@ static int upgrade_exclude(struct smc_sock *smc, u32 reason)
 	return 0;
 }
 
+static bool upgrade_is_agreed(struct smc_conn *conn)
+{
+	struct smc_upgrade states;
+
+	smc_conn_upgrade_get_states(conn, &states);
+	return states.agree == SMC_UPGRADE_SMC;
+}
+
 /**
  * smc_deferred_exclude() - SMC cannot honour an option: make a deferred socket TCP
  * @smc: deferred socket
+ * @wait: wait for the peer
  *
- * From now on it is a fallback. On a server that has said yes, waits until the client has decided,
- * which has a deadline. Process context, no lock held.
+ * From now on it is a fallback. A server that has said yes can do it when the client has decided,
+ * which takes a minute at most. Process context, no lock held.
  *
- * Return: 0; -EOPNOTSUPP: the two ends have agreed.
+ * Return: 0; -EOPNOTSUPP: the two ends have agreed; -EAGAIN: the client has not decided.
  */
-int smc_deferred_exclude(struct smc_sock *smc)
+int smc_deferred_exclude(struct smc_sock *smc, bool wait)
 {
-	return upgrade_exclude(smc, SMC_CLC_DECL_SOCKOPT);
+	return upgrade_exclude(smc, SMC_CLC_DECL_SOCKOPT, wait);
 }
 
 /**
@@ -1156,7 +1174,7 @@ int smc_deferred_exclude(struct smc_sock *smc)
  */
 void smc_deferred_give_up(struct smc_sock *smc)
 {
-	upgrade_exclude(smc, SMC_CLC_DECL_NONE);
+	upgrade_exclude(smc, SMC_CLC_DECL_NONE, true);
 }
 
 /**
@@ -1183,19 +1201,31 @@ bool smc_deferred_stop_asking(struct smc_sock *smc)
  * smc_deferred_disconnect() - connect(AF_UNSPEC): abort what there is over RDMA
  * @smc: deferred socket, locked; TCP afterwards
  *
- * The caller disconnects the clcsock.
+ * The caller disconnects the clcsock, which reports the error unless the two ends have agreed: then
+ * it may have ended long ago, and this function does both.
  */
 void smc_deferred_disconnect(struct smc_sock *smc)
 {
+	struct sock *sk = smc_sock_sk(smc);
+	bool agreed = false;
 	struct smc_conn *conn;
 
-	sock_owned_by_me(smc_sock_sk(smc));
+	sock_owned_by_me(sk);
 	conn = upgrade_detach(smc);
 	if (conn) {
+		agreed = upgrade_is_agreed(conn);
 		smc_conn_close(conn, true, 0, NULL);
 		smc_conn_put(conn);
 	}
+	if (agreed) {
+		/* as smc_stream_disconnect(), before sleepers wake */
+		smc_sock_set_state(smc, TCP_CLOSE, 0, ECONNRESET);
+		smc_clcsock_disconnect(&smc->clcsock, O_NONBLOCK);
+		sock_error(smc->clcsock.sock->sk);
+	}
 	upgrade_become_tcp(smc);
+	if (agreed)
+		sk->sk_error_report(sk);
 }
 
 /* Return whether bytes are unread: close() is an abort. */

@@ -922,6 +922,8 @@ void smc_clcsock_note_first(struct smc_clcsock *c, bool server)
 	c->first_tx = tp->snd_una - (u32)tp->bytes_acked + !server;
 	c->first_rx = tp->rcv_nxt - (u32)tp->bytes_received;
 	c->first_known = true;
+	c->fin_taken = false;
+	smc_clcsock_note_fin(c);
 	release_sock(sk);
 }
 

@@ -11,9 +11,8 @@
 #include <smc/proto/upgrade.h>
 #include <smc/tcp/clcsock.h>
 
-/* Our FIN has a sequence number from these states on. */
-#define STATES_WITH_FIN	(TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSING | TCPF_LAST_ACK |	\
-			 TCPF_TIME_WAIT)
+/* Our FIN has a sequence number in these states. In TCP_CLOSE it may have one. */
+#define STATES_WITH_FIN	(TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSING | TCPF_LAST_ACK)
 
 /**
  * smc_clcsock_get_received() - return what TCP has received
@@ -62,18 +61,34 @@ u64 smc_clcsock_get_acked(const struct smc_clcsock *c, u64 near)
 	return smc_upgrade_pos_of_seq(c->first_tx, READ_ONCE(tcp_sk(c->sock->sk)->snd_una), near);
 }
 
+static bool stream_pos_has_fin(const struct smc_clcsock *c)
+{
+	return c->fin_taken || BIT(c->sock->sk->sk_state) & STATES_WITH_FIN;
+}
+
+/**
+ * smc_clcsock_note_fin() - note whether TCP has taken FIN of our direction
+ * @c: clcsock, locked
+ *
+ * After each change of the state. An orderly end leads to TCP_CLOSE, and so does RST: that state
+ * does not tell.
+ */
+void smc_clcsock_note_fin(struct smc_clcsock *c)
+{
+	c->fin_taken = stream_pos_has_fin(c);
+}
+
 /**
  * smc_clcsock_get_taken() - return what TCP has taken from the application
- * @c: clcsock, locked
+ * @c: clcsock, locked; smc_clcsock_note_fin() was called after each change of the state
  *
  * Return: bytes, without FIN.
  */
 u64 smc_clcsock_get_taken(const struct smc_clcsock *c)
 {
-	const struct sock *sk = c->sock->sk;
-	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct tcp_sock *tp = tcp_sk(c->sock->sk);
 
-	return smc_upgrade_tx_s(c->first_tx, tp->write_seq, BIT(sk->sk_state) & STATES_WITH_FIN,
+	return smc_upgrade_tx_s(c->first_tx, tp->write_seq, stream_pos_has_fin(c),
 				tp->bytes_acked);
 }
 
@@ -125,7 +140,8 @@ bool smc_clcsock_is_at_mark(const struct smc_clcsock *c)
  * smc_clcsock_push() - send what Nagle and TCP_CORK hold back, once
  * @c: clcsock
  *
- * Both apply to later bytes as before. Process context, takes the lock of the TCP socket.
+ * Both apply to later bytes as before. No setsockopt() changes them meanwhile: the caller holds the
+ * lock of the SMC socket. Process context, takes the lock of the TCP socket.
  */
 void smc_clcsock_push(struct smc_clcsock *c)
 {

@@ -417,7 +417,7 @@ static void life_exclude_dead(struct kunit *test)
 		if (seen)
 			msleep(100);
 		release_sock(life_csk(&e));
-		KUNIT_EXPECT_EQ(test, smc_deferred_exclude(e.smc), 0);
+		KUNIT_EXPECT_EQ(test, smc_deferred_exclude(e.smc, true), 0);
 		KUNIT_EXPECT_EQ(test, smc_sock_mode(e.smc), SMC_MODE_TCP);
 		KUNIT_EXPECT_EQ(test, inet_sk_state_load(life_csk(&e)), TCP_CLOSE);
 		KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(e.theirs->sk->sk_err) == ECONNRESET));

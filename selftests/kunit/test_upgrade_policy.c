@@ -434,13 +434,13 @@ static void excluded_is_seen(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_CLNT_FBACK) - fallbacks, 0);
 	KUNIT_EXPECT_EQ(test, smc->own_reason, 0);
 	policy_expect_shown(test, smc, true);
-	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(smc), 0);
+	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(smc, true), 0);
 	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_TCP);
 	KUNIT_EXPECT_EQ(test, smc->own_reason, SMC_CLC_DECL_SOCKOPT);
 	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_CLNT_FBACK) - fallbacks, 1);
 	policy_expect_shown(test, smc, false);
 	/* once */
-	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(smc), 0);
+	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(smc, true), 0);
 	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_CLNT_FBACK) - fallbacks, 1);
 }
 

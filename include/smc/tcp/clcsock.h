@@ -75,6 +75,7 @@ struct smc_clcsock_users {
  * @first_known: the next two are valid; set once for a connection, before it is hooked
  * @first_tx: sequence number of the first byte that TCP sends
  * @first_rx: of the first byte that it receives
+ * @fin_taken: see smc_clcsock_note_fin(); under the lock of the TCP socket
  * @users: keeps works of the module from waiting for the lock of the TCP socket
  *
  * While hooked, sk_user_data of the TCP socket points here. The callbacks and sk_user_data change
@@ -93,6 +94,7 @@ struct smc_clcsock {
 	bool first_known;
 	u32 first_tx;
 	u32 first_rx;
+	bool fin_taken;
 	struct smc_clcsock_users users;
 };
 
@@ -161,6 +163,7 @@ bool smc_clcsock_is_readable(const struct smc_clcsock *c);
 void smc_clcsock_get_received(const struct smc_clcsock *c, struct smc_upgrade_tcp *tcp);
 u64 smc_clcsock_get_read(const struct smc_clcsock *c, u64 received);
 u64 smc_clcsock_get_acked(const struct smc_clcsock *c, u64 near);
+void smc_clcsock_note_fin(struct smc_clcsock *c);
 u64 smc_clcsock_get_taken(const struct smc_clcsock *c);
 bool smc_clcsock_is_urgent_unacked(const struct smc_clcsock *c);
 bool smc_clcsock_has_unsent(const struct smc_clcsock *c);
