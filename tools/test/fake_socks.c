@@ -2,8 +2,8 @@
 /*
  * Fake smc_diag: AF_SMC sockets.
  *
- * With FAKE_OWN_SOCK, "smc", "deferred" or "REASON PEER-REASON", the list includes the stream sockets of this
- * process. The file FAKE_NL_KILLED gets a line for each socket that was ended.
+ * With FAKE_OWN_SOCK, "smc", "deferred" or "REASON PEER-REASON", the list includes the stream
+ * sockets of this process. The file FAKE_NL_KILLED gets a line for each socket that was ended.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"

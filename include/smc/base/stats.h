@@ -112,7 +112,7 @@ enum smc_stat {
 	SMC_STAT_UPGRADE_AGAIN,		/* UPGRADE messages sent again: no answer for a while */
 	SMC_STAT_DEFERRED,		/* connections that began as TCP and may change over */
 	SMC_STAT_UPGRADE_ASKED,		/* requests sent by clients, received by servers */
-	SMC_STAT_UPGRADE_REFUSED,	/* of these: the server said no; at both ends, as all below */
+	SMC_STAT_UPGRADE_REFUSED,	/* of these: the server said no; at both ends */
 	SMC_STAT_UPGRADE_UNKNOWN,	/* of these: it does not know the connection */
 	SMC_STAT_UPGRADE_LATER,		/* ... not now */
 	SMC_STAT_UPGRADE_EXCLUDED,	/* ... an option, rule or path */
