@@ -34,13 +34,27 @@
 /* ---- what a reader sees -------------------------------------------------------- */
 
 /**
+ * struct deferred_end - what ends a stream of which TCP alone does not decide
+ * @err: sk_err
+ * @shut: the application has shut down its receiving direction
+ * @ended: nothing more comes: the connection, or TCP while nothing is agreed, has ended
+ */
+struct deferred_end {
+	int err;
+	bool shut;
+	bool ended;
+};
+
+/**
  * struct deferred_view - both transports at one moment
  * @conn: connection, with a reference; NULL: there is none
+ * @end: read before all others, so that bytes that came before an end are returned before it
  * @tcp: what TCP has received, and the application has read of it
  * @c: states of the upgrade, S; all zero without a connection: plain TCP
  */
 struct deferred_view {
 	struct smc_conn *conn;
+	struct deferred_end end;
 	struct smc_upgrade_tcp tcp;
 	struct smc_conn_upgrade_view c;
 };
@@ -85,30 +99,6 @@ void smc_deferred_get_tcp(struct smc_sock *smc, struct smc_upgrade_tcp *tcp)
 	tcp->read = smc_clcsock_get_read(&smc->clcsock, tcp->received);
 }
 
-/*
- * TCP first: a FIN that is there while the states say that nothing is agreed was there before any
- * agreement.
- */
-static void deferred_look(struct smc_sock *smc, struct deferred_view *v)
-{
-	memset(v, 0, sizeof(*v));
-	v->conn = smc_deferred_conn_get(smc);
-	if (!v->conn)
-		return;
-	smc_deferred_get_tcp(smc, &v->tcp);
-	smc_conn_upgrade_get_view(v->conn, &v->c);
-	/* the notification that says so may come later */
-	if (v->c.states.agree == SMC_UPGRADE_SMC && !READ_ONCE(smc->conn))
-		smc_deferred_adopt(smc);
-}
-
-static void deferred_look_end(struct deferred_view *v)
-{
-	if (v->conn)
-		smc_conn_put(v->conn);
-	v->conn = NULL;
-}
-
 /* Nothing is agreed: TCP alone says what a reader gets. */
 static bool deferred_tcp_decides(const struct deferred_view *v)
 {
@@ -118,6 +108,67 @@ static bool deferred_tcp_decides(const struct deferred_view *v)
 static bool deferred_is_agreed(const struct deferred_view *v)
 {
 	return v->c.states.agree == SMC_UPGRADE_SMC;
+}
+
+/* Take over the error of the connection, or that of TCP while nothing is agreed. */
+static void deferred_sync(struct smc_sock *smc, const struct deferred_view *v)
+{
+	if (!deferred_is_agreed(v)) {
+		smc_fallback_pull_error(smc);
+		return;
+	}
+	/* the notification that says so may come later */
+	if (!READ_ONCE(smc->conn))
+		smc_deferred_adopt(smc);
+	smc_stream_sync_if_changed(smc, v->conn);
+}
+
+/* Read what ends the stream. The end first: its error has been stored before. */
+static void deferred_read_end(struct smc_sock *smc, struct deferred_view *v)
+{
+	v->end.shut = READ_ONCE(smc->deferred->rcv_shut);
+	v->end.ended = deferred_is_agreed(v) ?
+		       smc_conn_state_ignores_peer(smc_conn_state(v->conn)) :
+		       inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE;
+	deferred_sync(smc, v);
+	/* another processor may just take the error over: the lock waits for it */
+	spin_lock_bh(&smc->state_lock);
+	v->end.err = READ_ONCE(smc_sock_sk(smc)->sk_err);
+	spin_unlock_bh(&smc->state_lock);
+}
+
+/*
+ * First what ends the stream; whose end that is depends on the states, which may change meanwhile:
+ * then once more. TCP before the states: a FIN that is there while they say that nothing is agreed
+ * was there before any agreement.
+ */
+static void deferred_look(struct smc_sock *smc, struct deferred_view *v)
+{
+	bool agreed, decided;
+
+	memset(v, 0, sizeof(*v));
+	v->conn = smc_deferred_conn_get(smc);
+	if (!v->conn)
+		return;
+	if (READ_ONCE(smc->conn)) {
+		v->c.states.agree = SMC_UPGRADE_SMC;
+		v->c.states.rx = SMC_UPGRADE_RX_OPEN;
+	}
+	do {
+		agreed = deferred_is_agreed(v);
+		decided = deferred_tcp_decides(v);
+		if (!decided)
+			deferred_read_end(smc, v);
+		smc_deferred_get_tcp(smc, &v->tcp);
+		smc_conn_upgrade_get_view(v->conn, &v->c);
+	} while (agreed != deferred_is_agreed(v) || decided != deferred_tcp_decides(v));
+}
+
+static void deferred_look_end(struct deferred_view *v)
+{
+	if (v->conn)
+		smc_conn_put(v->conn);
+	v->conn = NULL;
 }
 
 /* TCP has received all bytes before S: those of the ring are visible. */
@@ -178,20 +229,30 @@ static bool deferred_end_is_open(const struct smc_sock *smc, const struct deferr
 	       !READ_ONCE(smc->deferred->tcp_err) && !READ_ONCE(smc->deferred->rcv_shut);
 }
 
-/* The same for one that TCP does not decide. */
-static bool deferred_stream_is_over(struct smc_sock *smc, const struct deferred_view *v)
+/* The peer's direction ends here, in good order. */
+static bool deferred_is_at_end(const struct deferred_view *v)
 {
-	const struct sock *sk = smc_sock_sk(smc);
+	return smc_upgrade_rx_at_end(v->c.states.rx, &v->c.rx_s, &v->tcp, deferred_ring_part(v),
+				     v->c.ended);
+}
 
-	if (READ_ONCE(smc->deferred->rcv_shut) || READ_ONCE(sk->sk_err) ||
-	    smc_upgrade_rx_at_end(v->c.states.rx, &v->c.rx_s, &v->tcp, deferred_ring_part(v),
-				  v->c.ended))
-		return true;
+/*
+ * Nothing follows what can be read now, and that is no good end. A connection that has ended in
+ * good order may be waiting for the last bytes of TCP, which may have ended, too.
+ */
+static bool deferred_is_lost(const struct smc_sock *smc, const struct deferred_view *v)
+{
+	if (!v->end.ended)
+		return false;
 	if (deferred_is_agreed(v))
-		return READ_ONCE(smc->synced_state) != (int)smc_conn_state(v->conn) ||
-		       inet_sk_state_load(sk) == TCP_CLOSE;
-	return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE &&
-	       !deferred_end_is_open(smc, v);
+		return !v->c.ended || READ_ONCE(smc->deferred->tcp_err);
+	return !deferred_end_is_open(smc, v);
+}
+
+/* The same as deferred_tcp_is_over() for a stream that TCP does not decide. */
+static bool deferred_stream_is_over(const struct smc_sock *smc, const struct deferred_view *v)
+{
+	return v->end.err || v->end.shut || deferred_is_at_end(v) || deferred_is_lost(smc, v);
 }
 
 /* Bytes that a reader can get: for waits, which end when there are more. */
@@ -201,7 +262,7 @@ static u32 deferred_count(const struct smc_sock *smc, const struct deferred_view
 					 deferred_tcp_part(v) + deferred_ring_part(v);
 }
 
-static bool deferred_is_over(struct smc_sock *smc, const struct deferred_view *v)
+static bool deferred_is_over(const struct smc_sock *smc, const struct deferred_view *v)
 {
 	return deferred_tcp_decides(v) ? deferred_tcp_is_over(smc) :
 					 deferred_stream_is_over(smc, v);
@@ -566,23 +627,16 @@ static int deferred_read_ring(struct smc_sock *smc, struct smc_conn *conn,
 /* Return what a call gets that has found nothing, or -EINPROGRESS: it has to wait. */
 static int deferred_empty_result(struct smc_sock *smc, const struct deferred_view *v, long timeo)
 {
-	struct sock *sk = smc_sock_sk(smc);
-	bool agreed = deferred_is_agreed(v);
-
-	if (agreed)
-		smc_stream_sync_if_changed(smc, v->conn);
-	else
-		smc_fallback_pull_error(smc);
-	if (smc_upgrade_rx_at_end(v->c.states.rx, &v->c.rx_s, &v->tcp, deferred_ring_part(v),
-				  v->c.ended))
+	/* as on TCP, before an error that came later, which is left to writers and SO_ERROR */
+	if (deferred_is_at_end(v))
 		return 0;
-	if (READ_ONCE(sk->sk_err))
-		return sock_error(sk);
-	if (READ_ONCE(smc->deferred->rcv_shut))
+	if (v->end.err)
+		return sock_error(smc_sock_sk(smc));
+	if (v->end.shut)
 		return 0;
-	if (inet_sk_state_load(agreed ? sk : smc->clcsock.sock->sk) == TCP_CLOSE &&
-	    (agreed || !deferred_end_is_open(smc, v)))
-		return -ENOTCONN;
+	/* the error was taken before, if it is not the end of TCP in front of a good end */
+	if (deferred_is_lost(smc, v))
+		return v->c.ended ? -ECONNRESET : 0;
 	if (!timeo)
 		return -EAGAIN;
 	if (signal_pending(current))
@@ -1016,8 +1070,8 @@ static __poll_t deferred_poll_rx(struct smc_sock *smc, const struct deferred_vie
 	/* it does not count, but those behind it do */
 	if (part && deferred_skips_urgent(smc))
 		part--;
-	/* a bad end: what is left can be read, then comes the error */
-	if (inet_sk_state_load(smc_sock_sk(smc)) == TCP_CLOSE)
+	/* what is left can be read, then comes the error */
+	if (deferred_is_lost(smc, v))
 		return mask | (part ? POLL_IN_BITS : 0);
 	if (deferred_is_at_ring(v))
 		return mask;

@@ -633,6 +633,79 @@ static void deferred_tail(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* That the two ends have agreed is noticed by a call, which waits for all of its bytes. */
+static void deferred_waitall(struct kunit *test)
+{
+	struct deferred_call call = {
+		.run = deferred_call_recv, .len = 10, .flags = MSG_WAITALL,
+	};
+	struct deferred_env d;
+
+	deferred_begin(test, &d);
+	deferred_env_peer_sends(test, &d, 3, 0);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	d.deaf = true;
+	deferred_env_go(&d);
+	deferred_env_s(&d, 3, 2);
+	KUNIT_EXPECT_NULL(test, d.smc->conn);
+	deferred_call_begin(test, &d, &call);
+	d.deaf = false;
+	deferred_env_cdc(&d, 0, 0, 7, 0);
+	KUNIT_EXPECT_EQ(test, deferred_call_end(&call), 10);
+	deferred_end(&d);
+}
+
+/* A bad end while bytes of TCP are missing: what is there, the error once, then the end. */
+static void deferred_tail_lost(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	deferred_env_peer_sends(test, &d, 3, 0);
+	deferred_env_s(&d, 8, 0);
+	deferred_env_flush(&d);
+	/* so that the clcsock is not reset meanwhile */
+	d.deaf = true;
+	deferred_env_cdc(&d, 0, 0, 0, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 3);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+	d.deaf = false;
+	deferred_end(&d);
+	/* the same on TCP while nothing is agreed */
+	deferred_begin(test, &d);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	deferred_env_peer_resets(test, &d);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+	deferred_end(&d);
+}
+
+/* Both directions have ended in good order, and bytes of TCP are missing: they come. */
+static void deferred_tail_of_end(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	deferred_env_peer_sends(test, &d, 3, 0);
+	KUNIT_EXPECT_EQ(test, smc_deferred_shutdown(d.smc, SHUT_WR), 0);
+	deferred_env_cdc(&d, SMC_CDC_EXT_S, 8, 0, SMC_CDC_S_DONE);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(d.e.conn), SMC_CONN_PEERCLOSEWAIT2_D);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 3);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & END_BITS, 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -EAGAIN);
+	deferred_env_peer_sends(test, &d, 5, 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+	deferred_env_flush(&d);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 5);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+	deferred_end(&d);
+}
+
 /* SO_RCVLOWAT across S. */
 static void deferred_lowat(struct kunit *test)
 {
@@ -1090,6 +1163,9 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_len0),
 	KUNIT_CASE(deferred_reader_asleep),
 	KUNIT_CASE(deferred_tail),
+	KUNIT_CASE(deferred_waitall),
+	KUNIT_CASE(deferred_tail_lost),
+	KUNIT_CASE(deferred_tail_of_end),
 	KUNIT_CASE(deferred_lowat),
 	KUNIT_CASE(deferred_urgent_border),
 	KUNIT_CASE(deferred_urgent_in_line),
