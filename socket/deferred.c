@@ -195,6 +195,14 @@ static bool deferred_skips_urgent(const struct smc_sock *smc)
 	       !sock_flag(smc->clcsock.sock->sk, SOCK_URGINLINE);
 }
 
+/* Bytes of TCP that a reader can get. */
+static u32 deferred_tcp_count(const struct smc_sock *smc, const struct deferred_view *v)
+{
+	u32 part = deferred_tcp_part(v);
+
+	return part && deferred_skips_urgent(smc) ? part - 1 : part;
+}
+
 static u32 deferred_ring_part(const struct deferred_view *v)
 {
 	return deferred_sees_ring(v) ? (u32)smc_rx_get_readable(v->conn) : 0;
@@ -659,7 +667,8 @@ static int deferred_take(struct smc_sock *smc, const struct deferred_view *v,
 		return 0;
 	if (deferred_tcp_decides(v))
 		return deferred_read_tcp(smc, call, len);
-	part = deferred_tcp_part(v);
+	/* a call for no bytes passes over nothing */
+	part = call->len ? deferred_tcp_part(v) : deferred_tcp_count(smc, v);
 	if (part) {
 		rc = deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
 		/* it has passed over the urgent byte, and knows nothing of the ring behind it */
@@ -668,10 +677,10 @@ static int deferred_take(struct smc_sock *smc, const struct deferred_view *v,
 			rc = -EINPROGRESS;
 		return rc;
 	}
+	if (!call->len)
+		return deferred_ring_part(v) ? 0 : -EAGAIN;
 	if (!deferred_is_at_ring(v))
 		return -EAGAIN;
-	if (!call->len)
-		return smc_rx_get_readable(v->conn) ? 0 : -EAGAIN;
 	return deferred_read_ring(smc, v->conn, call);
 }
 
@@ -686,13 +695,15 @@ static int deferred_peek(struct smc_sock *smc, const struct deferred_view *v,
 		return deferred_read_tcp(smc, call, call->len);
 	part = deferred_tcp_part(v);
 	if (!call->len)
-		return part + deferred_ring_part(v) > off ? 0 : -EAGAIN;
-	if (off < part && !(part == 1 && deferred_skips_urgent(smc))) {
+		return deferred_tcp_count(smc, v) + deferred_ring_part(v) > off ? 0 : -EAGAIN;
+	if (off < part && deferred_tcp_count(smc, v)) {
 		got = deferred_read_tcp_part(smc, call, min_t(size_t, call->len, part - off));
-		/* urgent data ends the call, unless it is the last byte */
-		if (got <= 0 || (u32)got < part - off)
+		/* urgent data ends the call, unless it is the last byte, which TCP passes over */
+		if (part - off == 1 && (got == -EAGAIN || !got))
+			got = 0;
+		else if (got <= 0 || (u32)got < part - off)
 			return got;
-		call->ring.got_some = true;
+		call->ring.got_some = got;
 	}
 	call->copied = got;
 	call->ring.skip = off > part ? off - part : 0;
@@ -1051,8 +1062,8 @@ static __poll_t deferred_poll_tcp(struct smc_sock *smc, const struct deferred_vi
 {
 	if (deferred_end_is_open(smc, v)) {
 		mask &= ~(EPOLLRDHUP | EPOLLHUP);
-		/* TCP counts FIN like a byte */
-		if (!deferred_tcp_part(v))
+		/* TCP counts FIN like a byte, and also behind an urgent one */
+		if (!deferred_tcp_count(smc, v))
 			mask &= ~POLL_IN_BITS;
 	}
 	if (mask & POLL_IN_BITS && !(mask & EPOLLRDHUP) && !(mask & EPOLLHUP) &&
@@ -1064,12 +1075,10 @@ static __poll_t deferred_poll_tcp(struct smc_sock *smc, const struct deferred_vi
 /* Bits of the receiving direction after the agreement. @mask: those of the ring */
 static __poll_t deferred_poll_rx(struct smc_sock *smc, const struct deferred_view *v, __poll_t mask)
 {
-	u32 part = deferred_tcp_part(v), target = sock_rcvlowat(smc_sock_sk(smc), 0, INT_MAX), max;
+	u32 target = sock_rcvlowat(smc_sock_sk(smc), 0, INT_MAX), max;
+	u32 part = deferred_tcp_count(smc, v);
 	__poll_t in;
 
-	/* it does not count, but those behind it do */
-	if (part && deferred_skips_urgent(smc))
-		part--;
 	/* what is left can be read, then comes the error */
 	if (deferred_is_lost(smc, v))
 		return mask | (part ? POLL_IN_BITS : 0);

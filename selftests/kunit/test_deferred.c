@@ -757,6 +757,51 @@ static void deferred_urgent_border(struct kunit *test)
 	}
 }
 
+/* Before the decision it is no byte that a reader gets, and FIN behind it is none either. */
+static void deferred_undecided_urgent(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 byte;
+
+	deferred_begin(test, &d);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	deferred_env_peer_sends(test, &d, 1, MSG_OOB);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(d.theirs, SHUT_WR), 0);
+	KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE_WAIT));
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & (EPOLLPRI | END_BITS), EPOLLPRI);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 0, MSG_PEEK), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 0, 0), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, MSG_PEEK), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & END_BITS, 0);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & END_BITS, 0);
+	smc_conn_upgrade_step(d.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
+	deferred_env_flush(&d);
+	KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0), 0);
+	deferred_end(&d);
+}
+
+/* A call that peeks behind the bytes before it goes on to the ring. */
+static void deferred_urgent_peek_off(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	if (smc_sockopt_set_peek_off(smc_sock_sk(d.smc), 0) == -EOPNOTSUPP) {
+		deferred_end(&d);
+		return;
+	}
+	deferred_env_peer_sends(test, &d, 4, 0);
+	deferred_env_peer_sends(test, &d, 1, MSG_OOB);
+	deferred_env_s(&d, 5, 10);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), MSG_PEEK), 4);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), MSG_PEEK), 10);
+	KUNIT_EXPECT_EQ(test, buf[0], 'r');
+	deferred_end(&d);
+}
+
 /* In line it is a byte like others; the call that has read up to it ends there. */
 static void deferred_urgent_in_line(struct kunit *test)
 {
@@ -1168,6 +1213,8 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_tail_of_end),
 	KUNIT_CASE(deferred_lowat),
 	KUNIT_CASE(deferred_urgent_border),
+	KUNIT_CASE(deferred_undecided_urgent),
+	KUNIT_CASE(deferred_urgent_peek_off),
 	KUNIT_CASE(deferred_urgent_in_line),
 	KUNIT_CASE(deferred_peek_off),
 	KUNIT_CASE(deferred_inq),
