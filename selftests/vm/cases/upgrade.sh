@@ -344,6 +344,8 @@ case_denied()
 	show
 	[ "$HOST" = 2 ] || /t/smcctl policy flush
 	expect "upgraded" "$(grown upgraded)" -eq 0
+	# else there was no group, and the server has refused the handshake
+	[ "$HOST" = 1 ] || expect "deferred" "$(grown deferred)" -eq 3
 	# for the server they are fallbacks, which it does not know for others
 	expect "refused" "$(grown upgrade_refused)" -ge 1
 	[ "$HOST" = 2 ] || expect "fallbacks" "$(grown srv_fback)" -eq 3
