@@ -376,6 +376,9 @@ static void deferred_try_gate(struct smc_sock *smc)
 	lock_sock(csk);
 	shut = smc_deferred_shut_gate_locked(smc);
 	release_sock(csk);
+	/* an urgent byte is unacknowledged, and the work may have found us inside: it polls */
+	if (!shut && !READ_ONCE(smc->deferred->gate))
+		smc_deferred_queue_work(smc);
 	if (!shut || !smc_clcsock_has_unsent(&smc->clcsock))
 		return;
 	/* keeps setsockopt() away */

@@ -473,6 +473,37 @@ static void deferred_gate_locked(struct kunit *test)
 	deferred_end(&d);
 }
 
+/*
+ * The work has left the gate to a call, which finds an urgent byte unacknowledged when it leaves:
+ * the work tries again.
+ */
+static void deferred_gate_urgent(struct kunit *test)
+{
+	struct deferred_env d;
+	struct tcp_sock *tp;
+	struct sock *csk;
+
+	deferred_begin(test, &d);
+	csk = d.smc->clcsock.sock->sk;
+	tp = tcp_sk(csk);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	d.smc->deferred->gate = 1;
+	deferred_env_go(&d);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&d.smc->deferred->work));
+	lock_sock(csk);
+	tp->snd_up = tp->snd_una + 1;
+	release_sock(csk);
+	d.smc->deferred->gate = 0;
+	/* TCP acknowledges nothing for a call without bytes */
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 0, 0), 0);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(d.smc->deferred->ring));
+	lock_sock(csk);
+	tp->snd_up = tp->snd_una;
+	release_sock(csk);
+	KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(READ_ONCE(d.smc->deferred->ring)));
+	deferred_end(&d);
+}
+
 static bool deferred_push_locked;
 static u32 deferred_pushed;
 
@@ -1202,6 +1233,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_fin_s),
 	KUNIT_CASE(deferred_gate_inside),
 	KUNIT_CASE(deferred_gate_locked),
+	KUNIT_CASE(deferred_gate_urgent),
 	KUNIT_CASE(deferred_push),
 	KUNIT_CASE(deferred_undecided_eof),
 	KUNIT_CASE(deferred_undecided_sleeper),
