@@ -328,6 +328,24 @@ static bool deferred_gate_leave(struct smc_deferred *d)
 	return !next;
 }
 
+/*
+ * Who waits for room of TCP waits for that of the ring from now on, and is woken for it: the
+ * connection has woken writers before @ring was set, and poll() may have asked TCP since.
+ */
+static void deferred_move_starved(struct smc_sock *smc)
+{
+	struct socket *csock = smc->clcsock.sock->sk->sk_socket;
+	struct sock *sk = smc_sock_sk(smc);
+	struct socket *sock = READ_ONCE(sk->sk_socket);
+
+	smp_mb();	/* pairs with tcp_poll(), which sets the bit before poll() reads @ring */
+	if (sock && csock && test_and_clear_bit(SOCK_NOSPACE, &csock->flags))
+		set_bit(SOCK_NOSPACE, &sock->flags);
+	rcu_read_lock();
+	sk->sk_write_space(sk);
+	rcu_read_unlock();
+}
+
 /**
  * smc_deferred_shut_gate_locked() - shut the gate, if nobody is inside
  * @smc: deferred socket whose two ends have agreed, with the lock of its clcsock
@@ -340,7 +358,6 @@ static bool deferred_gate_leave(struct smc_deferred *d)
 bool smc_deferred_shut_gate_locked(struct smc_sock *smc)
 {
 	struct sock *csk = smc->clcsock.sock->sk, *sk = smc_sock_sk(smc);
-	struct socket *sock = READ_ONCE(sk->sk_socket), *csock = csk->sk_socket;
 	struct smc_deferred *d = smc->deferred;
 	u32 old = READ_ONCE(d->gate), next;
 	struct smc_conn *conn;
@@ -356,12 +373,10 @@ bool smc_deferred_shut_gate_locked(struct smc_sock *smc)
 		d->s = smc_clcsock_get_taken(&smc->clcsock);
 		/* the numbers of MSG_ZEROCOPY go on */
 		atomic_set(&sk->sk_zckey, atomic_read(&csk->sk_zckey));
-		/* who waits for room of TCP is woken for that of the ring */
-		if (sock && csock && test_and_clear_bit(SOCK_NOSPACE, &csock->flags))
-			set_bit(SOCK_NOSPACE, &sock->flags);
 		smc_conn_upgrade_shut_gate(conn, d->s);
 		/* pairs with deferred_uses_ring() */
 		smp_store_release(&d->ring, true);
+		deferred_move_starved(smc);
 	}
 	smc_conn_put(conn);
 	return READ_ONCE(d->ring);
@@ -1111,11 +1126,14 @@ static __poll_t deferred_poll_rx(struct smc_sock *smc, const struct deferred_vie
 __poll_t smc_deferred_poll(struct smc_sock *smc, struct file *file)
 {
 	const struct sock *csk = smc->clcsock.sock->sk;
+	struct smc_deferred *d = smc->deferred;
+	__poll_t tcp = 0, mask;
 	struct deferred_view v;
-	__poll_t tcp, mask;
+	bool ring;
 
 	/* pairs with smc_deferred_shut_gate_locked() */
-	if (smp_load_acquire(&smc->deferred->ring) && deferred_reads_ring(smc)) {
+	ring = smp_load_acquire(&d->ring);
+	if (ring && deferred_reads_ring(smc)) {
 		mask = smc_stream_poll(smc);
 		goto out_tcp;
 	}
@@ -1127,15 +1145,17 @@ __poll_t smc_deferred_poll(struct smc_sock *smc, struct file *file)
 		deferred_look(smc, &v);
 		mask = deferred_poll_tcp(smc, &v, mask);
 		deferred_look_end(&v);
+		/* as below */
+		if (smp_load_acquire(&d->ring))
+			mask |= smc_stream_poll(smc) & POLL_OUT_BITS;
 		return mask;
 	}
-	/* pairs with smc_deferred_shut_gate_locked() */
-	if (smp_load_acquire(&smc->deferred->ring)) {
-		mask = smc_stream_poll(smc);
-	} else {
+	if (!ring)
 		tcp = smc_sock_clcsock_ops(smc)->poll(file, smc->clcsock.sock, NULL);
-		mask = (smc_stream_poll(smc) & ~POLL_OUT_BITS) | (tcp & POLL_OUT_BITS);
-	}
+	mask = smc_stream_poll(smc);
+	/* TCP wakes nobody for room when the gate is shut; pairs with deferred_move_starved() */
+	if (!ring && !smp_load_acquire(&d->ring))
+		mask = (mask & ~POLL_OUT_BITS) | (tcp & POLL_OUT_BITS);
 	mask = deferred_poll_rx(smc, &v, mask);
 	deferred_look_end(&v);
 out_tcp:

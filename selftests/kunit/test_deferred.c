@@ -504,6 +504,43 @@ static void deferred_gate_urgent(struct kunit *test)
 	deferred_end(&d);
 }
 
+static bool deferred_space_in_ring;
+static u32 deferred_spaces;
+
+static void deferred_space_seen(struct sock *sk)
+{
+	deferred_space_in_ring = READ_ONCE(smc_sk(sk)->deferred->ring);
+	deferred_spaces++;
+}
+
+/* Who waits for room of TCP is woken when poll() answers for the ring, and not before only. */
+static void deferred_gate_wakes(struct kunit *test)
+{
+	void (*saved)(struct sock *sk);
+	struct deferred_env d;
+	struct sock *sk;
+
+	deferred_begin(test, &d);
+	sk = smc_sock_sk(d.smc);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	d.smc->deferred->gate = 1;
+	deferred_env_go(&d);
+	set_bit(SOCK_NOSPACE, &d.smc->clcsock.sock->flags);
+	saved = sk->sk_write_space;
+	deferred_spaces = 0;
+	sk->sk_write_space = deferred_space_seen;
+	d.smc->deferred->gate = 0;
+	smc_deferred_queue_work(d.smc);
+	deferred_env_flush(&d);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(d.smc->deferred->ring));
+	KUNIT_EXPECT_GT(test, deferred_spaces, 0);
+	KUNIT_EXPECT_TRUE(test, deferred_space_in_ring);
+	KUNIT_EXPECT_FALSE(test, test_bit(SOCK_NOSPACE, &d.smc->clcsock.sock->flags));
+	KUNIT_EXPECT_TRUE(test, test_bit(SOCK_NOSPACE, &d.sock->flags));
+	sk->sk_write_space = saved;
+	deferred_end(&d);
+}
+
 static bool deferred_push_locked;
 static u32 deferred_pushed;
 
@@ -1234,6 +1271,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_gate_inside),
 	KUNIT_CASE(deferred_gate_locked),
 	KUNIT_CASE(deferred_gate_urgent),
+	KUNIT_CASE(deferred_gate_wakes),
 	KUNIT_CASE(deferred_push),
 	KUNIT_CASE(deferred_undecided_eof),
 	KUNIT_CASE(deferred_undecided_sleeper),
