@@ -433,6 +433,27 @@ static void deferred_leave(struct smc_sock *smc)
 
 /* ---- sending ------------------------------------------------------------------- */
 
+/*
+ * A call inside TCP has returned @rc. If that is the error with which TCP has ended, the program
+ * knows it: neither TCP nor the connection reports it once more.
+ */
+static void deferred_note_sent(struct smc_sock *smc, ssize_t rc)
+{
+	struct sock *csk = smc->clcsock.sock->sk, *sk = smc_sock_sk(smc);
+	int err = READ_ONCE(smc->deferred->tcp_err);
+
+	if (rc > 0)
+		smc_deferred_note_bytes(smc);
+	if (!err || rc != -err)
+		return;
+	spin_lock_bh(&smc->state_lock);
+	/* the other one may have been as fast */
+	if (test_and_set_bit(SMC_SF_ERR_REPORTED, &smc->flags))
+		cmpxchg(&sk->sk_err, err, 0);
+	cmpxchg(&csk->sk_err, err, 0);
+	spin_unlock_bh(&smc->state_lock);
+}
+
 /**
  * smc_deferred_sendmsg() - sendmsg() of a deferred socket
  * @smc: socket
@@ -451,8 +472,7 @@ int smc_deferred_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len)
 	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
 		rc = smc_fallback_sendmsg(smc, msg, len);
 	deferred_leave(smc);
-	if (rc > 0)
-		smc_deferred_note_bytes(smc);
+	deferred_note_sent(smc, rc);
 	return rc;
 }
 
@@ -478,8 +498,7 @@ ssize_t smc_deferred_sendpage(struct smc_sock *smc, struct page *page, int offse
 	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
 		rc = smc_fallback_sendpage(smc, page, offset, size, flags);
 	deferred_leave(smc);
-	if (rc > 0)
-		smc_deferred_note_bytes(smc);
+	deferred_note_sent(smc, rc);
 	return rc;
 }
 #endif

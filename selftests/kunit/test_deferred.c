@@ -1040,6 +1040,26 @@ static void deferred_error_once(struct kunit *test)
 	}
 }
 
+/* A writer inside TCP gets the error of TCP: the connection does not report it again. */
+static void deferred_error_writer(struct kunit *test)
+{
+	struct deferred_env d;
+
+	deferred_begin(test, &d);
+	deferred_env_ask(test, &d, SMC_SERVER);
+	/* so that the gate stays open */
+	d.smc->deferred->gate = 1;
+	deferred_env_go(&d);
+	KUNIT_EXPECT_PTR_EQ(test, d.smc->conn, d.e.conn);
+	deferred_env_peer_resets(test, &d);
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 4, MSG_DONTWAIT), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, deferred_count_errors(&d, ECONNRESET), 0);
+	KUNIT_EXPECT_FALSE(test, smc_conn_state_may_send(smc_conn_state(d.e.conn)));
+	KUNIT_EXPECT_EQ(test, deferred_env_send(&d, 4, MSG_DONTWAIT), -EPIPE);
+	d.smc->deferred->gate = 0;
+	deferred_end(&d);
+}
+
 /* A time-out of TCP after all that it had to carry means nothing. */
 static void deferred_error_moot(struct kunit *test)
 {
@@ -1290,6 +1310,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_inq),
 	KUNIT_CASE(deferred_inq_end),
 	KUNIT_CASE_SLOW(deferred_error_once),
+	KUNIT_CASE_SLOW(deferred_error_writer),
 	KUNIT_CASE(deferred_error_moot),
 	KUNIT_CASE(deferred_error_taken),
 	KUNIT_CASE(deferred_exclude_server),
