@@ -57,6 +57,8 @@ struct smc_link;
  * @gate_pause: pause of @work, which has to shut the gate or reset the clcsock and could not, in
  *	jiffies, 0: none; private to @work
  * @gate_at: end of @gate_pause, likewise
+ * @reset_waits: the clcsock is to be reset, and the program had not read its bytes; likewise
+ * @reset_by: jiffies at which it is reset nevertheless
  * @closed: no further @job, connection or @work; under smc_sock.state_lock
  * @cancel: @job shall end soon
  * @work: watches TCP and the agreement
@@ -85,6 +87,8 @@ struct smc_deferred {
 	bool busy;
 	unsigned long gate_pause;
 	unsigned long gate_at;
+	bool reset_waits;
+	unsigned long reset_by;
 	bool closed;
 	bool cancel;
 	struct delayed_work work;

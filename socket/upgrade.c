@@ -51,6 +51,8 @@
  */
 #define GATE_AGAIN	(HZ / 50)
 #define GATE_AGAIN_MAX	(1 * HZ)
+/* A reset destroys what TCP has received: the program has this time to read it. */
+#define UNREAD_TIME		(2 * HZ)
 /* Pauses of a client after a request that led to nothing. */
 #define PAUSE_MIN		(1 * HZ)
 #define PAUSE_MAX		(300 * HZ)
@@ -453,7 +455,7 @@ static void upgrade_report_dead(struct smc_sock *smc, const struct smc_conn *con
 	sk->sk_error_report(sk);
 }
 
-/* Return the jiffies until the next look at a clcsock that is @locked, 0: it is not. */
+/* Return the jiffies until the next look at a clcsock that is @locked, or unread, 0: it is not. */
 static unsigned long upgrade_pause(struct smc_deferred *d, bool locked)
 {
 	if (!locked) {
@@ -467,6 +469,33 @@ static unsigned long upgrade_pause(struct smc_deferred *d, bool locked)
 		d->gate_at = jiffies + d->gate_pause;
 	}
 	return max(d->gate_at - jiffies, 1UL);
+}
+
+/*
+ * Return whether the clcsock is not to be reset yet: it has bytes that poll() may have told of, and
+ * that are returned before the error, as those of the ring are. While nothing is agreed the reset
+ * tells the peer that it has broken the protocol.
+ */
+static bool upgrade_reset_waits(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	struct smc_upgrade_tcp tcp;
+
+	if (!READ_ONCE(smc->conn) || READ_ONCE(d->rcv_shut) ||
+	    smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
+		return false;
+	if (!d->reset_waits) {
+		d->reset_waits = true;
+		d->reset_by = jiffies + UNREAD_TIME;
+	}
+	smc_deferred_get_tcp(smc, &tcp);
+	return tcp.read < tcp.received && time_before(jiffies, d->reset_by);
+}
+
+/* Reset the clcsock. Return false: later. */
+static bool upgrade_reset(struct smc_sock *smc)
+{
+	return !upgrade_reset_waits(smc) && smc_clcsock_reset(&smc->clcsock);
 }
 
 static void upgrade_work(struct work_struct *work)
@@ -488,7 +517,7 @@ static void upgrade_work(struct work_struct *work)
 	if (states.agree == SMC_UPGRADE_DEAD)
 		upgrade_report_dead(smc, conn);
 	locked = !upgrade_shut_idle_gate(smc);
-	if (smc_conn_is_broken(conn) && !smc_clcsock_reset(&smc->clcsock))
+	if (smc_conn_is_broken(conn) && !upgrade_reset(smc))
 		locked = true;
 	else if (!READ_ONCE(smc->conn) && READ_ONCE(conn->releasing) &&
 		 (states.agree == SMC_UPGRADE_TCP || smc_conn_is_broken(conn)))

@@ -752,6 +752,33 @@ static void deferred_tail_lost(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* A reset of the clcsock waits for a reader, but not for one that never comes. */
+static void deferred_tail_reset(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		deferred_begin_agreed(test, &d);
+		deferred_env_peer_sends(test, &d, 3, 0);
+		deferred_env_s(&d, 8, 0);
+		deferred_env_cdc(&d, 0, 0, 0, SMC_CDC_S_ABORT);
+		KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(smc_conn_is_broken(d.e.conn)));
+		deferred_env_flush(&d);
+		msleep(QUIET_MS);
+		KUNIT_EXPECT_NE(test, smc_clcsock_state(&d.smc->clcsock), TCP_CLOSE);
+		KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & IN_BITS, IN_BITS);
+		if (!i)
+			KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 3);
+		KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE));
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -ECONNRESET,
+				    "row %d", i);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+		deferred_end(&d);
+	}
+}
+
 /* Both directions have ended in good order, and bytes of TCP are missing: they come. */
 static void deferred_tail_of_end(struct kunit *test)
 {
@@ -1300,6 +1327,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_tail),
 	KUNIT_CASE(deferred_waitall),
 	KUNIT_CASE(deferred_tail_lost),
+	KUNIT_CASE_SLOW(deferred_tail_reset),
 	KUNIT_CASE(deferred_tail_of_end),
 	KUNIT_CASE(deferred_lowat),
 	KUNIT_CASE(deferred_urgent_border),
