@@ -412,9 +412,14 @@ ssize_t smc_fallback_sendpage(struct smc_sock *smc, struct page *page, int offse
 }
 #endif
 
-/* True if TCP may have returned @rc only because its error was moved to the SMC socket. */
+/*
+ * True if TCP may have returned @rc only because its error was moved to the SMC socket. After an
+ * upgrade the error there is the connection's, and bytes of the ring may come before it.
+ */
 static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
 {
+	if (READ_ONCE(smc->conn))
+		return false;
 	return rc == -ENOTCONN || rc == -EAGAIN ||
 	       (!rc && !sock_flag(smc->clcsock.sock->sk, SOCK_DONE));
 }
