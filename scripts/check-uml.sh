@@ -62,7 +62,7 @@ plain)
 	run_options=(--bed uml)
 	patience=30000
 	bulk="stream:64 random:8 pingpong:200 urgent:50 connects:300 burst:50 parallel:32 halfclose:1024 reset:8192 idle:3"
-	api="inet smc smc_to_inet ipproto smc_declined"
+	api="smc smc_to_inet ipproto smc_declined"
 	;;
 coverage)
 	p=cov
@@ -94,7 +94,7 @@ for pair in $api; do
 done
 # the other pairs of families and addresses, only if named: "make check-long"
 extra run "$p-api-more" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
-	--env "API=smc6 smc_mapped ipproto_declined inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6 smc_mapped_declined ipproto_mapped_declined" \
+	--env "API=inet smc6 smc_mapped ipproto_declined inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6 smc_mapped_declined ipproto_mapped_declined" \
 	--timeout 3600
 # ... and on two processors, which the debug kernel has
 [ "$flavour" != debug ] || extra run debug-api-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \

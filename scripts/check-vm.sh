@@ -87,10 +87,10 @@ extra run order --module ours,intree --script "$cases/order.sh" --add "$built/sm
 extra run reuse --module ours --script "$cases/reuse.sh" --timeout 500
 extra run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
 
-# the socket API (User Mode Linux runs more pairs, and TCP to compare with); on two processors only
-# if named, and debug-api-2cpu of check-uml.sh shows more
+# the socket API, only if named (User Mode Linux runs more pairs, and TCP to compare with); on two
+# processors debug-api-2cpu of check-uml.sh shows more
 api=(--module ours --script "$cases/api.sh" --env API=smc --timeout 900)
-run api "${api[@]}"
+extra run api "${api[@]}"
 extra alone api-2cpu "${api[@]}" --cpus 2
 # ... on older kernels, through both entry points, over RDMA and after both kinds of fallback
 for kernel in 6.12 6.1; do
