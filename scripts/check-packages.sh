@@ -244,7 +244,7 @@ mkdir -p "$tree/sys/module/smc"
 echo "$version" > "$tree/sys/module/smc/version"
 in_tree modinfo -k "$old" -F srcversion smc > "$tree/sys/module/smc/srcversion"
 in_tree dpkg -i next.deb > "$tmp/log" 2>&1 && built_all "$next"
-result "upgraded: DKMS has built the next version for ${#kernels[@]} kernels" $?
+result "upgraded${kernels:+: DKMS has built the next version for both kernels}" $?
 grep -q "the module of version $version stays loaded" "$tmp/log"
 result "... and says that the loaded module stays" $?
 ls -d "$tree/usr/src/smc-$version" "$tree/var/lib/dkms/smc/$version" > "$tmp/log" 2> /dev/null
@@ -256,6 +256,7 @@ in_tree dpkg -r smc-dkms > "$tmp/log" 2>&1 && in_kernel "$old" && all_in_kernel
 result "removed: the modules of the kernels are back" $?
 purge > "$tmp/log" 2>&1
 rm -rf "$tree/lib/modules/$new"
+ln -sfn "$cache/kernels/$old/headers" "$tree/lib/modules/$old/build"
 files | diff "$tmp/before" - > "$tmp/log"
 result "... and nothing is left" $?
 
