@@ -163,6 +163,8 @@ check-long:
 		uml-failover-client-cdc uml-failover-client-silent uml-failover-client-stalled_1 \
 		uml-old-client-cdc uml-old-server-cdc uml-old-reuse-client uml-old-reuse-server \
 		uml-old-wire-client uml-old-wire-server \
+		uml-two uml-order uml-versions-intree uml-failover-three uml-failover-intree-ordered \
+		uml-links-port-server \
 		uml-old-failover-client-all uml-old-failover-server-all \
 		uml-old-failover-client-cdc uml-old-failover-server-cdc \
 		uml-evil-link-cdc-all uml-evil-served-cdc-all \
