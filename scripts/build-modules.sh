@@ -132,7 +132,7 @@ for series in "$@"; do
 	[ "$arch" != "$(uname -m | sed 's/aarch64/arm64/; s/s390x/s390/')" ] || cross=
 	log=$out/build.log
 	set +e
-	# (W=1 without kernel-doc for each file, a third of the time: check-static.sh has it for all at once)
+	# without kernel-doc, which W=1 runs for each file, on 7.x half as long as gcc: check-static.sh has it
 	$within make -j"$(nproc)" -C "$kdir" M="$out" W=1 cmd_checkdoc= ${arch:+ARCH=$arch} \
 			${cross:+CROSS_COMPILE=$cross} ${check:+C=2} \
 			${check:+CF=-D__CHECK_ENDIAN__} \

@@ -89,10 +89,8 @@ extra run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --time
 
 # the socket API, only if named (User Mode Linux runs more pairs, and TCP to compare with); on two
 # processors debug-api-2cpu of check-uml.sh shows more
-api=(--module ours --script "$cases/api.sh" --env API=smc --timeout 900)
-extra run api "${api[@]}"
-extra alone api-2cpu "${api[@]}" --cpus 2
-# ... on older kernels, through both entry points, over RDMA and after both kinds of fallback
+extra alone api-2cpu --module ours --script "$cases/api.sh" --env API=smc --timeout 900 --cpus 2
+# ... on one, through both entry points, over RDMA and after both kinds of fallback
 for kernel in 6.12 6.1; do
 	extra run "api-$kernel" --module ours --kernel "$kernel" --script "$cases/api.sh" \
 		--env "API=smc ipproto smc_to_inet ipproto_to_inet smc_declined ipproto_declined" \
