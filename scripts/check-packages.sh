@@ -78,20 +78,13 @@ module_of()
 
 # built RELEASE [VERSION]: DKMS has installed both modules, and they are what modprobe loads (compressed if
 # those of the kernel are)
+# shellcheck disable=SC2317 # each_kernel() calls it
 built()
 {
 	for m in smc smc_diag; do
-		module_of "$1" $m | sed 's/.xz$//' | grep -Fqx "/lib/modules/$1/updates/dkms/$m.ko" &&
-			[ "$(in_tree modinfo -k "$1" -F version $m)" = "${2:-$version}" ] &&
-			in_tree modinfo -k "$1" -F vermagic $m | grep -Fq "$1 " || return 1
-	done
-}
-
-# built_all [VERSION]: ... for each kernel of the tree
-built_all()
-{
-	for kernel in "${kernels[@]}"; do
-		built "$kernel" "$@" || return 1
+		module_of "$1" "$m" | sed 's/.xz$//' | grep -Fqx "/lib/modules/$1/updates/dkms/$m.ko" &&
+			[ "$(in_tree modinfo -k "$1" -F version "$m")" = "${2:-$version}" ] &&
+			in_tree modinfo -k "$1" -F vermagic "$m" | grep -Fq "$1 " || return 1
 	done
 }
 
@@ -113,11 +106,13 @@ in_kernel()
 	done
 }
 
-# all_in_kernel: ... for each kernel of the tree
-all_in_kernel()
+# each_kernel FUNCTION [ARGUMENT...]: call it for each kernel that the tree has headers of
+each_kernel()
 {
+	local kernel
+
 	for kernel in "${kernels[@]}"; do
-		in_kernel "$kernel" || return 1
+		"$1" "$kernel" "${@:2}" || return 1
 	done
 }
 
@@ -201,7 +196,7 @@ mkdir -p "$tree/sys/bus/pci/drivers/ism/0000:00:00.0"
 ! in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && grep -q 'this machine has ISM devices: 0000:00:00.0' "$tmp/log" &&
 	[ ! -e "$tree/usr/src/smc-$version" ]
 result "smc-dkms is refused on a machine with ISM devices" $?
-SMC_LOSES_ISM=yes in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && built_all
+SMC_LOSES_ISM=yes in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && each_kernel built
 result "... unless that is wanted; DKMS builds for 6.1" $?
 rm -r "$tree/sys/bus"
 
@@ -209,7 +204,7 @@ if [ "$mode" = vm ]; then
 	kernels+=("$new")
 	lend "$new"
 	in_tree depmod "$new"
-	in_tree /etc/kernel/postinst.d/dkms "$new" > "$tmp/log" 2>&1 && built_all
+	in_tree /etc/kernel/postinst.d/dkms "$new" > "$tmp/log" 2>&1 && each_kernel built
 	result "a new kernel is installed: DKMS builds for 6.12" $?
 fi
 
@@ -243,7 +238,7 @@ fi
 mkdir -p "$tree/sys/module/smc"
 echo "$version" > "$tree/sys/module/smc/version"
 in_tree modinfo -k "$old" -F srcversion smc > "$tree/sys/module/smc/srcversion"
-in_tree dpkg -i next.deb > "$tmp/log" 2>&1 && built_all "$next"
+in_tree dpkg -i next.deb > "$tmp/log" 2>&1 && [ -e "$tree/usr/src/smc-$next" ] && each_kernel built "$next"
 result "upgraded${kernels:+: DKMS has built the next version for both kernels}" $?
 grep -q "the module of version $version stays loaded" "$tmp/log"
 result "... and says that the loaded module stays" $?
@@ -252,7 +247,7 @@ ls -d "$tree/usr/src/smc-$version" "$tree/var/lib/dkms/smc/$version" > "$tmp/log
 result "... and nothing is left of the previous version" $?
 rm -r "$tree/sys/module" "$out/next.deb"
 
-in_tree dpkg -r smc-dkms > "$tmp/log" 2>&1 && in_kernel "$old" && all_in_kernel
+in_tree dpkg -r smc-dkms > "$tmp/log" 2>&1 && in_kernel "$old" && each_kernel in_kernel
 result "removed: the modules of the kernels are back" $?
 purge > "$tmp/log" 2>&1
 rm -rf "$tree/lib/modules/$new"
