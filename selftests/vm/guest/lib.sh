@@ -214,13 +214,17 @@ setup_net_same()
 	ip link set lo up
 	l_=0
 	while [ "$l_" -lt "$LINKS" ]; do
-		[ "$l_" = 0 ] && n_= || n_=$l_
-		ip addr add "10.0.0.$n_$HOST/24" dev "eth$l_" noprefixroute
-		ip link set "eth$l_" up || return 1
-		ip route add 10.0.0.0/24 dev "eth$l_" src "10.0.0.$n_$HOST" \
-			metric $((100 + 100 * l_))
+		ip addr add "10.0.0.${l_#0}$HOST/24" dev "eth$l_" noprefixroute
+		link_same_up "$l_" || return 1
 		l_=$((l_ + 1))
 	done
+}
+
+# link_same_up LINK: ethLINK is up and has the route of setup_net_same(), which a link that goes down loses
+link_same_up()
+{
+	ip link set "eth$1" up || return 1
+	ip route replace 10.0.0.0/24 dev "eth$1" src "10.0.0.${1#0}$HOST" metric $((100 + 100 * $1))
 }
 
 # setup_rxe: a Soft-RoCE device rxe<n> over each eth<n>, or over lo
