@@ -102,6 +102,14 @@ sync_raw()
 	: > "$dir_/$raw_"
 }
 
+# Sleeps for $poll_ microseconds, and next time for a sixteenth longer: each look costs a process, and in
+# virtual time a second has as many looks as in real time. A wait is longer than it must be by a sixteenth.
+sleep_longer()
+{
+	usleep "$poll_"
+	[ "$poll_" -ge 1000000 ] || poll_=$((poll_ + poll_ / 16))
+}
+
 # sync_signal NAME [VALUE]: to all other hosts. Each case has its own names.
 sync_signal()
 {
@@ -118,6 +126,7 @@ sync_wait()
 
 sync_wait_raw()
 {
+	poll_=20000
 	read -r end_ _ < /proc/uptime
 	end_=$((${end_%.*} + $2 * HANG))
 	while [ ! -e "/run/sync/$1" ]; do
@@ -136,7 +145,7 @@ sync_wait_raw()
 			echo "$1 did not come within $(($2 * HANG)) s" >&2
 			return 1
 		fi
-		usleep 20000
+		sleep_longer
 	done
 	cat "/run/sync/$1.value"
 }
@@ -279,6 +288,7 @@ wait_for()
 {
 	limit_=$1
 	shift
+	poll_=50000
 	read -r end_ _ < /proc/uptime
 	end_=$((${end_%.*} + limit_))
 	until "$@"; do
@@ -287,7 +297,7 @@ wait_for()
 			echo "not within $limit_ s: $*" >&2
 			return 1
 		fi
-		usleep 50000
+		sleep_longer
 	done
 }
 
