@@ -182,7 +182,14 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 	msg->mtu = confirm ? link->mtu : link->path.gid.mtu;
 	/* read after the rkey: if the address is valid, the rkey was valid too */
 	msg->vaddr = smc_region_iova(elem->region, link->slot);
-	if (!msg->vaddr || !smc_lgr_slot_is_of(link) || smc_fault_hit(SMC_FAULT_HS_KEYS))
+	if (ctx->first)
+		smc_region_note_known(elem->region, link->slot);	/* by this message */
+	/*
+	 * Another connection may have announced the RMB when the link was lost already: without its
+	 * key there, by which the peer would not know it.
+	 */
+	if (!msg->vaddr || !smc_region_is_known(elem->region, link->slot) ||
+	    !smc_lgr_slot_is_of(link) || smc_fault_hit(SMC_FAULT_HS_KEYS))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	msg->psn = link->psn;
 	if (msg->version == 1) {
