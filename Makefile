@@ -160,7 +160,11 @@ check-long:
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
 		uml-failover-cdc-all uml-failover-three-cdc uml-failover-pages-cdc uml-failover-intree-cdc \
-		uml-failover-client-cdc \
+		uml-failover-client-cdc uml-failover-client-silent uml-failover-client-stalled_1 \
+		uml-old-client-cdc uml-old-server-cdc uml-old-reuse-client uml-old-reuse-server \
+		uml-old-wire-client uml-old-wire-server \
+		uml-two uml-order uml-versions-intree uml-failover-three uml-failover-intree-ordered \
+		uml-links-port-server \
 		uml-old-failover-client-all uml-old-failover-server-all \
 		uml-old-failover-client-cdc uml-old-failover-server-cdc \
 		uml-evil-link-cdc-all uml-evil-served-cdc-all \
@@ -169,6 +173,7 @@ check-long:
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-2cpu order reuse \
 		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown \
 		api-6.12 api-6.1 ours-rt failover-rt ours-arm64 lo-arm64 secure-boot selinux
+	@$(TOP)/scripts/check-matrix.sh 6.12-rt 6.12-arm64
 	@$(TOP)/scripts/check-packages.sh vm
 	@$(TOP)/scripts/check-packages.sh rpm
 	@$(TOP)/scripts/prove.sh

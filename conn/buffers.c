@@ -96,8 +96,10 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 
 /*
  * Add a region: map it on every link, register, announce, publish. Prefer one that was withdrawn
- * and that the peer did not release; if the peer refuses it now, it stays withdrawn. None is needed
- * if an element has become free while this waited for the mutex. @added: set if there is one more.
+ * and that the peer did not release; if the peer refuses it now, it stays withdrawn. So is one that
+ * the peer has accepted if this fails afterwards: the next connection takes it, or DELETE RKEY is
+ * sent for it. None is needed if an element has become free while this waited for the mutex.
+ * @added: set if there is one more.
  */
 static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
 			  const struct conn_supply *supply, bool *added)
@@ -116,7 +118,9 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 	}
 	region = smc_pool_take_withdrawn(&lgr->pool, kind, size, U8_MAX);
 	again = region;
-	if (!again)
+	if (again)
+		smc_region_forget_known(region);
+	else
 		region = smc_region_alloc(&lgr->pool, kind, size, link->path.dev->max_pages,
 					  supply->need);
 	if (IS_ERR_OR_NULL(region)) {
@@ -137,17 +141,18 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 		rc = smc_rkey_confirm(lgr, link, region,
 				      supply->patient ? supply->deadline : jiffies + CONFIRM_TIME,
 				      supply->cancel);
-	if (rc && again)
+	if (!rc) {
+		region->announced = true;
+		smc_region_publish(&lgr->pool, region);
+		*added = true;
+	} else if (again || smc_region_is_known_at_all(region)) {
 		smc_region_withdraw(region);
-	else if (rc)
+	} else {
 		smc_region_free(region);
-	if (rc)
 		return rc;
-	region->announced = true;
-	smc_region_publish(&lgr->pool, region);
+	}
 	smc_llc_timer_region_added(lgr);
-	*added = true;
-	return 0;
+	return rc;
 }
 
 /* @grown: the element is of a new region. */

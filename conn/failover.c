@@ -148,8 +148,12 @@ static void conn_rewind_tx(struct smc_conn *conn)
 	} else {
 		conn_give_up_tx(conn);
 	}
-	if (tx->state_unacked)
-		tx->state_due |= tx->state;
+	if (!tx->state_unacked)
+		return;
+	tx->state_due |= tx->state;
+	/* the last message has as much time over this link as over the one before */
+	if (conn->state == SMC_CONN_CLOSED)
+		smc_conn_timer_closed(conn);
 }
 
 /**

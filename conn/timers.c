@@ -38,8 +38,12 @@
 #define ABORT_TIMEOUT	(5 * HZ)
 /* The peer has closed and our application has not: answer C well before the peer gives up. */
 #define ANSWER_TIMEOUT	(30 * HZ)
-/* Time for the last message to be acknowledged: a link that fails before could lose it. */
-#define LAST_MSG_TIME	(2 * HZ)
+/*
+ * Time for the last message to be acknowledged: a link that fails before could lose it, and the
+ * peer would keep what belongs to the connection for CLOSE_TIMEOUT. So it is longer than our RNIC
+ * tries (rdma/qp_state.c): then the link fails, and the message goes over another one.
+ */
+#define LAST_MSG_TIME	(10 * HZ)
 /* Our A goes before the RST, which is faster than the bytes before A; a dead link takes long. */
 #define RESET_TIME	(HZ / 10)
 /* A consumer update that may wait for further reads is sent after this time. */

@@ -167,6 +167,7 @@ static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 	u32 reason;
 	int rc;
 
+	ctx->accept_at = jiffies;
 	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.len, a);
 	if (rc == -EOPNOTSUPP)
 		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->head));
@@ -201,6 +202,16 @@ static void client_take_fce(struct smc_hs_ctx *ctx)
 	memcpy(ctx->peer.host, fce->hostname, SMC_HOSTNAME_LEN);
 }
 
+/* Take over the server's RMBE. */
+static enum smc_hs_next client_take_rmbe(struct smc_hs_ctx *ctx)
+{
+	int rc = smc_hs_set_peer_rmbe(ctx, &ctx->accept, NULL);
+
+	if (rc == -ECONNRESET)
+		return smc_hs_take_end(ctx);
+	return rc ? smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN) : HS_GO;
+}
+
 /* First contact: create group and connection, and connect the link. */
 static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 {
@@ -220,8 +231,8 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 		rc = smc_hs_create_conn(ctx);
 	if (rc)
 		return smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_INTERNAL);
-	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept, NULL))
-		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
+	if (client_take_rmbe(ctx))
+		return HS_END;
 	return smc_hs_connect_link(ctx, &ctx->accept);
 }
 
@@ -250,9 +261,7 @@ static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 	rc = smc_hs_create_conn(ctx);
 	if (rc)
 		return smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_BUF_REG);
-	if (smc_hs_set_peer_rmbe(ctx, &ctx->accept, NULL))
-		return smc_hs_decline(ctx, SMC_CLC_DECL_RTOKEN);
-	return HS_GO;
+	return client_take_rmbe(ctx);
 }
 
 /* First contact: CONFIRM LINK, then wait for ADD LINK. */

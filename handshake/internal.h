@@ -23,6 +23,7 @@
 #define T_CONFIRM_BUSY	(30 * HZ)	/* Confirm: native client, or the group's link receives */
 #define T_CONTACT	(5 * HZ)	/* another handshake's first contact with the peer */
 #define T_CLAIM		(1 * HZ)	/* end of the connection that has the RMBE or token */
+#define T_CLAIM_LONG	(24 * HZ)	/* ... of a native peer, since the Accept */
 #define T_CONFIRM_LINK	(4 * HZ)	/* CONFIRM LINK, either side */
 #define T_CONFIRM_RETRY	(HZ * 3 / 2)	/* server: repeat the CONFIRM LINK request once */
 #define T_ADD_LINK_SRV	(2 * HZ)	/* server: response to the first ADD LINK */
@@ -79,6 +80,7 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @llc_armed: smc_llc_fc_begin() was called, smc_llc_fc_end() has to be
  * @eof: the peer sent FIN while the handshake waited for LLC
  * @option_agreed: both ends sent the SMC option: a fallback needs a Decline
+ * @accept_at: jiffies when the Accept was sent, or had arrived
  * @clc_err: -errno of the CLC exchange, why no CLC message arrived
  * @tcp_failed: TCP did not connect: the handshake did not begin and is not counted
  * @version: version of our Decline
@@ -118,6 +120,7 @@ struct smc_hs_ctx {
 	bool llc_armed;
 	bool eof;
 	bool option_agreed;
+	unsigned long accept_at;
 	int clc_err;
 	bool tcp_failed;
 	u8 version;
@@ -146,6 +149,8 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 				  unsigned long timeout);
 enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 				 unsigned long timeout);
+bool smc_hs_peer_has_ended(const struct smc_hs_ctx *ctx);
+enum smc_hs_next smc_hs_take_end(struct smc_hs_ctx *ctx);
 
 /* handshake/steps.c */
 void smc_hs_set_host(struct smc_hs *hs);

@@ -311,6 +311,8 @@ static enum smc_hs_next server_take_next_rmbe(struct smc_hs_ctx *ctx,
 	rc = smc_hs_set_peer_rmbe(ctx, c, link);
 	if (link)
 		smc_link_put(link);
+	if (rc == -ECONNRESET)
+		return smc_hs_take_end(ctx);
 	return rc ? smc_hs_fail(ctx, ECONNRESET, "the client's RMBE is refused") : HS_GO;
 }
 

@@ -182,7 +182,14 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
 	msg->mtu = confirm ? link->mtu : link->path.gid.mtu;
 	/* read after the rkey: if the address is valid, the rkey was valid too */
 	msg->vaddr = smc_region_iova(elem->region, link->slot);
-	if (!msg->vaddr || !smc_lgr_slot_is_of(link) || smc_fault_hit(SMC_FAULT_HS_KEYS))
+	if (ctx->first)
+		smc_region_note_known(elem->region, link->slot);	/* by this message */
+	/*
+	 * Another connection may have announced the RMB when the link was lost already: without its
+	 * key there, by which the peer would not know it.
+	 */
+	if (!msg->vaddr || !smc_region_is_known(elem->region, link->slot) ||
+	    !smc_lgr_slot_is_of(link) || smc_fault_hit(SMC_FAULT_HS_KEYS))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_NO_LINK);
 	msg->psn = link->psn;
 	if (msg->version == 1) {
@@ -217,6 +224,8 @@ int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 	if (rc < 0)
 		return rc;
 	ctx->rmbe_announced = true;
+	if (!msg->is_confirm)
+		ctx->accept_at = jiffies;
 	return smc_clc_send(ctx->hs->clcsock->sock, ctx->buf, rc);
 }
 
@@ -256,12 +265,32 @@ u32 smc_hs_resolve_next_hop(struct smc_hs_ctx *ctx, bool *direct)
 
 /*
  * Set the peer's end of the connection. Return false to try again: another connection has the
- * RMBE or the token, and the peer may have seen its end shortly before us.
+ * RMBE or the token, and the peer may have seen its end shortly before us. It is no use if the
+ * peer has given this connection up.
  */
 static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_peer_end *end, int *rc)
 {
 	*rc = smc_conn_set_peer(ctx->conn, end);
+	if (*rc == -EADDRINUSE && smc_hs_peer_has_ended(ctx))
+		*rc = -ECONNRESET;
 	return *rc != -EADDRINUSE || smc_hs_is_cancelled(ctx);
+}
+
+/*
+ * Return until when to wait for the connection that has the RMBE or the token. The peer has handled
+ * its end, but its last message may not have taken effect here. It is sent again over another link
+ * if the one that carried it fails, which takes an RNIC 7.5 s, and it is kept here until the
+ * links that the peer has left are fenced. A native server waits for T_CONFIRM_BUSY, of which we
+ * may have spent CONFIRM_LONG. A client waits no more, but keeps a place here: what it has spent
+ * before its Confirm counts, too.
+ */
+static unsigned long hs_claim_deadline(const struct smc_hs_ctx *ctx)
+{
+	unsigned long soon = jiffies + T_CLAIM, late = ctx->accept_at + T_CLAIM_LONG;
+
+	if (ctx->first || !smc_peer_can(&ctx->lgr->peer, SMC_CAP_LATE_CLC))
+		return soon;
+	return time_after(late, soon) ? late : soon;
 }
 
 /**
@@ -272,10 +301,10 @@ static bool hs_try_set_peer(struct smc_hs_ctx *ctx, const struct smc_conn_peer_e
  *
  * The sender of @msg need not be the peer that the group leads to (decision 0009). So an RMB that
  * was not announced over the group, and an RMBE or token of another connection, are refused
- * before anything is written to them. Waits up to T_CLAIM for the other connection to end.
- * Process context.
+ * before anything is written to them. Waits up to T_CLAIM, or until T_CLAIM_LONG after the Accept,
+ * for the other connection to end. Process context.
  *
- * Return: 0 or -errno.
+ * Return: 0 or -errno; -ECONNRESET: the peer has ended the handshake meanwhile.
  */
 int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg,
 			 struct smc_link *link)
@@ -285,12 +314,12 @@ int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
 		.index = msg->rmbe_idx, .link = link, .rkey = msg->rkey, .addr = msg->vaddr,
 		.first = ctx->first,
 	};
-	unsigned long deadline = jiffies + T_CLAIM;
+	unsigned long deadline = hs_claim_deadline(ctx);
 	int rc;
 
 	do {
-		wait_event_timeout(ctx->lgr->rmbe_claims.wait, hs_try_set_peer(ctx, &end, &rc),
-				   SMC_LGR_POLL);
+		wait_event_idle_timeout(ctx->lgr->rmbe_claims.wait,
+					hs_try_set_peer(ctx, &end, &rc), SMC_LGR_POLL);
 	} while (rc == -EADDRINUSE && !smc_hs_is_cancelled(ctx) && time_before(jiffies, deadline));
 	if (rc != -ENOKEY && rc != -EADDRINUSE)
 		return rc;

@@ -5,8 +5,11 @@
  */
 #include <linux/jiffies.h>
 #include <linux/wait.h>
+#include <net/tcp_states.h>
 #include <smc/base/stats.h>
+#include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
+#include <smc/proto/peer_caps.h>
 #include <smc/tcp/clc.h>
 #include "internal.h"
 
@@ -131,4 +134,39 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 			return HS_LLC_TIMEOUT;
 		wait_event_idle_timeout(ctx->hs->wait, hs_llc_wait_is_over(ctx, want), left);
 	}
+}
+
+/**
+ * smc_hs_peer_has_ended() - check whether the peer has ended the handshake over TCP
+ * @ctx: handshake; the peer's Accept or Confirm was taken
+ *
+ * A server sends nothing between its Accept and our Confirm but a Decline. A client may use RDMA
+ * since its Confirm. A foreign one that has closed sends FIN right behind C, so only a reset tells
+ * that it has given up; a native one waits for our C. Any context, lockless.
+ *
+ * Return: true if so, see smc_hs_take_end().
+ */
+bool smc_hs_peer_has_ended(const struct smc_hs_ctx *ctx)
+{
+	if (ctx->hs->server && !smc_peer_can(&ctx->lgr->peer, SMC_CAP_LATE_CLC))
+		return smc_clcsock_state(ctx->hs->clcsock) == TCP_CLOSE;
+	return smc_clcsock_is_readable(ctx->hs->clcsock);
+}
+
+/**
+ * smc_hs_take_end() - end the handshake that the peer has ended
+ * @ctx: handshake for which smc_hs_peer_has_ended() has returned true
+ *
+ * Falls back to TCP after a Decline of the server, otherwise resets the connection. Process
+ * context; waits up to T_CLC for the rest of a message.
+ *
+ * Return: HS_END.
+ */
+enum smc_hs_next smc_hs_take_end(struct smc_hs_ctx *ctx)
+{
+	if (ctx->hs->server)
+		return smc_hs_fail_clc(ctx, -ECONNRESET);
+	smc_clc_rx_reset(&ctx->rx);
+	smc_hs_await_clc(ctx, SMC_CLC_DECLINE, T_CLC);
+	return HS_END;
 }

@@ -34,9 +34,23 @@ static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	return NULL;
 }
 
+/* Return the entry with this key on the lost link of @slot, or NULL; see smc_rtoken_lose_slot(). */
+static struct smc_rtoken *rtoken_find_lost(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+{
+	struct smc_rtoken *rt;
+
+	lockdep_assert_held(&lgr->rtoken_lock);
+	/* slots that never had a key of the RMB have 0 */
+	for (rt = lgr->rtokens; rkey && rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++)
+		if (rt->used && !(rt->links & BIT(slot)) && rt->rkey[slot] == rkey &&
+		    rt->addr[slot] == addr)
+			return rt;
+	return NULL;
+}
+
 /*
  * Return the entry that a CLC message names by its keys on the link of @slot, or NULL. The link may
- * be lost, see smc_rtoken_lose_slot().
+ * be lost.
  */
 static struct smc_rtoken *rtoken_find_named(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
@@ -44,11 +58,7 @@ static struct smc_rtoken *rtoken_find_named(struct smc_lgr *lgr, u32 slot, u32 r
 
 	if (rt)
 		return rt->addr[slot] == addr ? rt : NULL;
-	/* slots that never had a key of the RMB have 0 */
-	for (rt = lgr->rtokens; rkey && rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++)
-		if (rt->used && rt->rkey[slot] == rkey && rt->addr[slot] == addr)
-			return rt;
-	return NULL;
+	return rtoken_find_lost(lgr, slot, rkey, addr);
 }
 
 static void rtoken_set_key(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
@@ -75,11 +85,27 @@ static struct smc_rtoken *rtoken_alloc(struct smc_lgr *lgr)
 	return oldest;
 }
 
-/* Find or add the entry of an RMB; take a reference on it if @hold. */
-static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool hold)
+/* Free the entry, or have the last connection that writes to the RMB do so. */
+static void rtoken_delete(struct smc_rtoken *rt)
+{
+	if (rt->refs)
+		rt->delete_pending = true;
+	else
+		memset(rt, 0, sizeof(*rt));
+}
+
+/*
+ * Find or add the entry of an RMB; take a reference on it if @hold. @added: as for
+ * smc_rtoken_add().
+ */
+static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, bool hold,
+			      u32 *added)
 {
 	struct smc_rtoken *rt;
+	bool lost = false;
 	int rc = -ENOSPC;
+
+	*added = 0;
 
 	if (slot >= SMC_LGR_LINKS)
 		return -EINVAL;
@@ -91,15 +117,26 @@ static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr,
 	}
 	if (rt && rt->addr[slot] != addr)
 		memset(rt, 0, sizeof(*rt));	/* a new RMB under an old key */
+	if (!rt) {
+		/* announced again, but the link is lost now: no second entry, and no key to use */
+		rt = rtoken_find_lost(lgr, slot, rkey, addr);
+		lost = rt;
+	}
 	if (!rt)
 		rt = rtoken_alloc(lgr);
 	if (!rt)
 		goto out;
+	/* 0 is no number, should it ever come round to it */
+	rt->announced = ++lgr->rtoken_announcements ?: ++lgr->rtoken_announcements;
+	if (!rt->used || rt->delete_pending) {
+		rt->added = rt->announced;
+		*added = rt->added;
+	}
 	rt->used = true;
 	rt->delete_pending = false;
-	rt->announced = ++lgr->rtoken_announcements;
 	rt->refs += hold;
-	rtoken_set_key(rt, slot, rkey, addr);
+	if (!lost)
+		rtoken_set_key(rt, slot, rkey, addr);
 	rc = rt - lgr->rtokens;
 out:
 	spin_unlock_bh(&lgr->rtoken_lock);
@@ -112,16 +149,42 @@ out:
  * @slot: slot of the link on which it was announced
  * @rkey: key on that link
  * @addr: address of element 0 on that link
+ * @added: out: for smc_rtoken_undo_add(); 0: nothing to undo, since the peer had announced the RMB
+ *	before and has not withdrawn it, or after an error
  *
- * The same RMB again returns the same entry. In a full table, the RMB without connections that
- * was announced longest ago is replaced. Any context.
+ * The same RMB again returns the same entry, also if the link was lost in between; the key on a
+ * lost link is not used again. In a full table, the RMB without connections that was announced
+ * longest ago is replaced. Any context.
  *
  * Return: index of the entry, -ENOSPC (connections write to all known RMBs), -EBUSY (@rkey names
  * other memory that a connection still writes to), -EINVAL (bad slot).
  */
-int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, u32 *added)
 {
-	return rtoken_find_or_add(lgr, slot, rkey, addr, false);
+	return rtoken_find_or_add(lgr, slot, rkey, addr, false, added);
+}
+
+/**
+ * smc_rtoken_undo_add() - undo smc_rtoken_add()
+ * @lgr: group
+ * @idx: what it returned
+ * @added: what it reported; 0: does nothing
+ *
+ * For an RMB that the peer does not believe known, as it got no response. Whatever became of the
+ * link meanwhile, this is about the entry that was added, unless another RMB has taken its place.
+ * Any context.
+ */
+void smc_rtoken_undo_add(struct smc_lgr *lgr, int idx, u32 added)
+{
+	struct smc_rtoken *rt;
+
+	if (!added || idx < 0 || idx >= SMC_LGR_RTOKENS)
+		return;
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = &lgr->rtokens[idx];
+	if (rt->used && rt->added == added)
+		rtoken_delete(rt);
+	spin_unlock_bh(&lgr->rtoken_lock);
 }
 
 /**
@@ -138,7 +201,9 @@ int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
  */
 int smc_rtoken_get(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
-	return rtoken_find_or_add(lgr, slot, rkey, addr, true);
+	u32 added;
+
+	return rtoken_find_or_add(lgr, slot, rkey, addr, true, &added);
 }
 
 /**
@@ -257,6 +322,37 @@ void smc_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey)
 }
 
 /**
+ * smc_rtoken_name_lost() - note the key of an RMB on a link that is lost here
+ * @lgr: group
+ * @ref_slot: slot of a link on which the RMB is known
+ * @ref_rkey: key on that link
+ * @num: number of the lost link
+ * @rkey: key on the lost link
+ * @addr: address on the lost link
+ *
+ * As smc_rtoken_lose_slot() keeps the keys that were announced before: the peer may not have
+ * noticed the loss, and the Confirm of a handshake names the RMB by this key. Does nothing if
+ * another link has the slot. Any context.
+ */
+void smc_rtoken_name_lost(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u8 num,
+			  u32 rkey, u64 addr)
+{
+	struct smc_rtoken *rt;
+	u32 slot;
+
+	spin_lock_bh(&lgr->rtoken_lock);
+	rt = rtoken_find(lgr, ref_slot, ref_rkey);
+	for (slot = 0; rt && slot < SMC_LGR_LINKS; slot++) {
+		/* whoever takes the slot writes this before smc_rtoken_clear_slot() */
+		if (READ_ONCE(lgr->slot_uids[slot]) != lgr->id + num || rt->links & BIT(slot))
+			continue;
+		rt->rkey[slot] = rkey;
+		rt->addr[slot] = addr;
+	}
+	spin_unlock_bh(&lgr->rtoken_lock);
+}
+
+/**
  * smc_rtoken_del() - delete an RMB that the peer withdraws by DELETE RKEY
  * @lgr: group
  * @slot: slot of the link that carried the message
@@ -278,12 +374,11 @@ int smc_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	rt = rtoken_find(lgr, slot, rkey);
 	if (!rt) {
 		rc = -ENOENT;
-	} else if (rt->refs) {
-		/* Misbehaving peer, or our close is not finished: the RNIC will decide. */
-		rt->delete_pending = true;
-		rc = -EBUSY;
 	} else {
-		memset(rt, 0, sizeof(*rt));
+		/* Misbehaving peer, or our close is not finished: the RNIC will decide. */
+		if (rt->refs)
+			rc = -EBUSY;
+		rtoken_delete(rt);
 	}
 	spin_unlock_bh(&lgr->rtoken_lock);
 	return rc;

@@ -292,6 +292,9 @@ static u8 *add_link_list_rtokens(struct smc_lgr *lgr, const struct smc_link *ref
 		rt.rkey = smc_region_rkey(region, link->slot);
 		rt.vaddr = smc_region_iova(region, link->slot);
 		smc_llc_list_put_rtoken(raw, list->count++, &rt);
+		/* the peer drops the key of an RMB that it does not know */
+		if (smc_region_is_known(region, ref->slot))
+			smc_region_note_known(region, link->slot);
 	}
 	spin_unlock_bh(&lgr->pool.lock);
 	mutex_unlock(&lgr->mutex);

@@ -73,15 +73,20 @@ static int rkey_take_turn(struct smc_llc *llc, struct smc_link *link, const bool
 	}
 }
 
-static void rkey_end_turn(struct smc_llc *llc)
+/* Return true if an ADD LINK exchange has preempted the RKEY exchange and still runs. */
+static bool rkey_end_turn(struct smc_llc *llc)
 {
+	bool adding;
+
 	spin_lock_bh(&llc->lock);
 	llc->rkey.busy = false;
+	adding = llc->running == SMC_LLC_X_ADD_LINK;
 	if (llc->running == SMC_LLC_X_RKEY)
 		llc_turn_end(llc);
 	else
 		wake_up_all(&llc->wait);
 	spin_unlock_bh(&llc->lock);
+	return adding;
 }
 
 /* Check whether another exchange waits for the turn that an RKEY exchange has. */
@@ -195,24 +200,80 @@ static int rkey_request_cont(struct smc_llc *llc, struct smc_link *link,
 	return 0;
 }
 
+/* Return true if the RMB was announced with this key; @others: links that the peer has got. */
+static bool rkey_is_announced(const struct smc_llc_confirm_rkey *cr, u8 others, u32 rkey, u64 vaddr)
+{
+	int i;
+
+	for (i = 0; i < others; i++)
+		if (cr->other[i].rkey == rkey && cr->other[i].vaddr == vaddr)
+			return true;
+	return cr->rkey == rkey && cr->vaddr == vaddr;
+}
+
+/*
+ * The peer has accepted the RMB, with its keys on @others further links: note on which links it
+ * knows it now. Whatever fails later, the RMB has to be withdrawn.
+ */
+static void rkey_note_known(struct smc_lgr *lgr, struct smc_region *region,
+			    const struct smc_llc_confirm_rkey *cr, u8 others)
+{
+	u32 slot;
+	u64 vaddr;
+
+	mutex_lock(&lgr->mutex);
+	for (slot = 0; slot < SMC_LGR_LINKS; slot++) {
+		vaddr = smc_region_iova(region, slot);
+		if (vaddr && rkey_is_announced(cr, others, smc_region_rkey(region, slot), vaddr))
+			smc_region_note_known(region, slot);
+	}
+	mutex_unlock(&lgr->mutex);
+}
+
+/*
+ * The server's ADD LINK has preempted the exchange: it may have got our rtokens for the new link
+ * before it knew the RMB. Wait until the link is usable, or is not added. Return 0, -ECANCELED,
+ * -ECONNABORTED or -ETIMEDOUT.
+ */
+static int rkey_await_new_link(struct smc_llc *llc, const bool *cancel, unsigned long end)
+{
+	while (READ_ONCE(llc->add.active)) {
+		if (READ_ONCE(llc->dead))
+			return -ECONNABORTED;
+		if (READ_ONCE(*cancel))
+			return -ECANCELED;
+		if (time_after_eq(jiffies, end))
+			return -ETIMEDOUT;
+		wait_event_idle_timeout(llc->wait, !READ_ONCE(llc->add.active) ||
+					READ_ONCE(llc->dead), SMC_LGR_POLL);
+	}
+	return 0;
+}
+
 /* Announce an RMB, in one turn, until @end. */
 static int rkey_confirm_exchange(struct smc_llc *llc, struct smc_link *link,
-				 const struct smc_llc_msg *msg, const bool *cancel,
-				 unsigned long end)
+				 struct smc_region *region, const struct smc_llc_msg *msg,
+				 const bool *cancel, unsigned long end)
 {
 	const struct smc_llc_confirm_rkey *cr = &msg->confirm_rkey;
 	u8 here = smc_llc_confirm_rkey_inline(msg->version, cr->others);
+	bool adding;
 	int rc;
 
 	rc = rkey_take_turn(llc, link, cancel, end - CONFIRM_RSP_MIN);
 	if (rc)
 		return rc;
 	rc = rkey_request(llc, link, msg, cancel, end);
-	if (!rc)
+	/* before the next exchange: ADD LINK lists what is known */
+	if (!rc) {
+		rkey_note_known(llc->lgr, region, cr, here);
 		rc = rkey_request_cont(llc, link, cr->other + here, cr->others - here, cancel,
 				       end);
-	rkey_end_turn(llc);
-	return rc;
+	}
+	if (!rc && here < cr->others)
+		rkey_note_known(llc->lgr, region, cr, cr->others);
+	adding = rkey_end_turn(llc);
+	return !rc && adding ? rkey_await_new_link(llc, cancel, end) : rc;
 }
 
 /* List the rkeys of @region on the other usable links of the group. */
@@ -235,30 +296,17 @@ static void rkey_list_other_links(struct smc_lgr *lgr, const struct smc_link *li
 	}
 }
 
-/* Check whether the RMB was announced for link @num. */
-static bool rkey_is_announced(const struct smc_llc_confirm_rkey *cr, const struct smc_link *link,
-			      u8 num)
-{
-	int i;
-
-	for (i = 0; i < cr->others; i++)
-		if (cr->other[i].link_num == num)
-			return true;
-	return link->num == num;
-}
-
 /*
  * Check whether a link became usable during the exchange. The peer did not know the RMB yet when
  * it received our rtokens in that link's ADD LINK exchange, so it dropped the one of this RMB.
  */
-static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
-			     const struct smc_llc_confirm_rkey *cr)
+static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_region *region)
 {
 	struct smc_link *l;
 	bool missed = false;
 
 	smc_lgr_for_each_link(lgr, l)
-		missed |= smc_link_usable(l) && !rkey_is_announced(cr, link, l->num);
+		missed |= smc_link_usable(l) && !smc_region_is_known(region, l->slot);
 	return missed;
 }
 
@@ -276,8 +324,10 @@ static bool rkey_missed_link(struct smc_lgr *lgr, const struct smc_link *link,
  * for a send slot, see smc_llc_send_msg(). Process context, lgr->mutex not held; RFC 7609 section
  * 3.5.5.2.1.
  *
- * Return: 0; -ETIMEDOUT: no turn or no response; -EPERM: negative response; -ECONNABORTED: link
- * or group failed; -ECANCELED: @cancel was set.
+ * Return: 0: the peer knows the RMB on all usable links; -ETIMEDOUT: no turn, no response, or not
+ * on all of them; -EPERM: negative response; -ECONNABORTED: link or group failed; -ECANCELED:
+ * @cancel was set. After an error the peer may know the RMB nevertheless
+ * (smc_region_is_known_at_all()): it has accepted it, and what had to follow failed.
  */
 int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
 		     unsigned long end, const bool *cancel)
@@ -300,14 +350,28 @@ int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_regi
 		if (!mapped)
 			return -ECONNABORTED;	/* the link is gone */
 		smc_stats_inc(lgr->net, SMC_STAT_RKEY_CONFIRM);
-		rc = rkey_confirm_exchange(llc, link, &msg, cancel, end);
+		rc = rkey_confirm_exchange(llc, link, region, &msg, cancel, end);
 		if (rc == -EAGAIN)
 			schedule_timeout_uninterruptible(RETRY_TIME);
-		else if (rc || !rkey_missed_link(lgr, link, &msg.confirm_rkey))
+		else if (rc || !rkey_missed_link(lgr, region))
 			return rc;
 		if (time_after_eq(jiffies, end))
-			return rc ? -EPERM : 0;
+			return rc ? -EPERM : -ETIMEDOUT;
 	}
+}
+
+/*
+ * Return a link with a reference, or NULL: one where the peer knows the key of the RMB to delete.
+ * Any link if it seems to know none: a refused or unanswered request says nothing.
+ */
+static struct smc_link *rkey_pick_link(struct smc_lgr *lgr, const struct smc_region *region)
+{
+	struct smc_link *link;
+
+	smc_lgr_for_each_link(lgr, link)
+		if (smc_link_usable(link) && smc_region_is_known(region, link->slot))
+			return link;
+	return smc_lgr_pick_link(lgr);
 }
 
 /**
@@ -322,7 +386,7 @@ int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_regi
  */
 int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 {
-	struct smc_link *link = smc_lgr_pick_link(lgr);
+	struct smc_link *link = rkey_pick_link(lgr, region);
 	struct smc_llc *llc = lgr->llc;
 	u8 raw[SMC_LLC_RKEY_LEN];
 	struct smc_llc_msg msg;
@@ -351,21 +415,28 @@ int smc_rkey_delete(struct smc_lgr *lgr, const struct smc_region *region)
 static int rkey_store_other_links(struct smc_llc *llc, u32 slot, u32 rkey,
 				  const struct smc_llc_rkey *others, u32 n)
 {
+	struct smc_lgr *lgr = llc->lgr;
 	struct smc_link *l;
 	int rc = 0;
 	u32 i;
 
 	for (i = 0; i < n && !rc; i++) {
-		/* a link that is gone needs no rkey */
-		l = smc_lgr_get_link_by_num(llc->lgr, others[i].link_num);
-		if (!l)
-			continue;
-		rc = smc_rtoken_set_link(llc->lgr, slot, rkey, l->slot, others[i].rkey,
-					 others[i].vaddr);
-		/* the link broke meanwhile: another link may have the slot by now */
-		if (!rc && llc_link_broken(l))
-			smc_rtoken_unset_link(llc->lgr, l->slot, others[i].rkey);
-		smc_link_put(l);
+		bool lost = true;
+
+		l = smc_lgr_get_link_by_num(lgr, others[i].link_num);
+		if (l) {
+			rc = smc_rtoken_set_link(lgr, slot, rkey, l->slot, others[i].rkey,
+						 others[i].vaddr);
+			lost = llc_link_broken(l);
+			/* another link may have the slot by now */
+			if (!rc && lost)
+				smc_rtoken_unset_link(lgr, l->slot, others[i].rkey);
+			smc_link_put(l);
+		}
+		/* the peer may still name the RMB by this key */
+		if (!rc && lost)
+			smc_rtoken_name_lost(lgr, slot, rkey, others[i].link_num, others[i].rkey,
+					     others[i].vaddr);
 	}
 	return rc;
 }
@@ -376,16 +447,20 @@ static void rkey_confirm_receive(struct smc_llc *llc, struct smc_link *link,
 	const struct smc_llc_confirm_rkey *cr = &req->confirm_rkey;
 	u8 here = smc_llc_confirm_rkey_inline(req->version, cr->others);
 	struct smc_llc_msg msg = *req;
-	int rc = -EPROTO;
+	int idx = -EPROTO, rc;
+	u32 added = 0;
 
 	/* all links but @link: the negotiated symmetric links and an asymmetric one */
 	if (cr->others <= READ_ONCE(llc->lgr->peer.max_links))
-		rc = smc_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr);
-	if (rc >= 0)
-		rc = rkey_store_other_links(llc, link->slot, cr->rkey, cr->other, here);
-	/* the link broke, maybe after its rtokens were removed: another link may have the slot */
+		idx = smc_rtoken_add(llc->lgr, link->slot, cr->rkey, cr->vaddr, &added);
+	rc = idx < 0 ? idx :
+		       rkey_store_other_links(llc, link->slot, cr->rkey, cr->other, here);
+	/*
+	 * The link broke, maybe after its rtokens were removed: another link may have the slot. An
+	 * RMB that was known stays: the peer was slow to get our response, and has it now.
+	 */
 	if (llc_link_broken(link)) {
-		smc_rtoken_del(llc->lgr, link->slot, cr->rkey);
+		smc_rtoken_undo_add(llc->lgr, idx, added);
 		return;
 	}
 	llc->cont.left = rc ? 0 : cr->others - here;

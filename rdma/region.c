@@ -437,7 +437,8 @@ struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kin
 
 /**
  * smc_region_withdraw() - Withdraw an RMB whose rkeys the peer may still know
- * @region: region from smc_pool_take_idle() or smc_pool_take_withdrawn()
+ * @region: region that is not published: from smc_pool_take_idle() or smc_pool_take_withdrawn(), or
+ *	one that the peer has accepted in vain
  *
  * The region stays registered, and no element of it is handed out. It can be used again after it
  * was announced again. Any context but hard interrupt.
@@ -450,6 +451,38 @@ void smc_region_withdraw(struct smc_region *region)
 	region->announced = false;
 	region->withdrawn = true;
 	spin_unlock_bh(&pool->lock);
+}
+
+/**
+ * smc_region_is_known_at_all() - Check whether the peer knows an RMB
+ * @region: region
+ *
+ * Any context.
+ *
+ * Return: true if the peer knows its key on any link.
+ */
+bool smc_region_is_known_at_all(const struct smc_region *region)
+{
+	u32 slot;
+
+	for (slot = 0; slot < SMC_REGION_LINKS; slot++)
+		if (smc_region_is_known(region, slot))
+			return true;
+	return false;
+}
+
+/**
+ * smc_region_forget_known() - Do not rely on the keys that were announced before
+ * @region: region from smc_pool_take_withdrawn(), to be announced again
+ *
+ * The peer may have deleted it. Any context.
+ */
+void smc_region_forget_known(struct smc_region *region)
+{
+	u32 slot;
+
+	for (slot = 0; slot < SMC_REGION_LINKS; slot++)
+		WRITE_ONCE(region->maps[slot].known, false);
 }
 
 /**

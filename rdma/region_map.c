@@ -257,6 +257,7 @@ static int region_map_locked(struct smc_region *region, u32 slot, struct smc_qp 
 	if (!ib_uses_virt_dma(m->dma->ibdev))
 		WRITE_ONCE(region->needs_sync, true);
 	WRITE_ONCE(region->maps[slot].registered, false);
+	WRITE_ONCE(region->maps[slot].known, false);
 	rcu_assign_pointer(region->maps[slot].mapping, m);
 	return 0;
 put:
@@ -293,6 +294,7 @@ static void mapping_hide(struct smc_region *region, u32 slot, struct list_head *
 	if (!m)
 		return;
 	WRITE_ONCE(region->maps[slot].registered, false);
+	WRITE_ONCE(region->maps[slot].known, false);
 	RCU_INIT_POINTER(region->maps[slot].mapping, NULL);
 	list_add_tail(&m->entry, hidden);
 }

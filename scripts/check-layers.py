@@ -20,9 +20,9 @@ from xml.sax.saxutils import escape
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 PICTURE = TOP / "Documentation/layers.svg"
-# What gcc and the kernel's fortified headers call for memcpy() and the like.
-PURE = re.compile(r"(mem(cpy|set|cmp|move)|__(x86_|fentry|stack_chk|fortify|warn_printk|ubsan"
-                  r"|popc|ctz|sw_hweight)|fortify_panic|__fortify_panic|str(len|nlen))")
+# What gcc and the kernel's headers call for memcpy() and the like, canaries and WARN().
+PURE = re.compile(r"(mem(cpy|set|cmp|move)|__(x86_|fentry|(ref_)?stack_chk|fortify|warn_printk|SCT__WARN_trap"
+                  r"|ubsan|popc|ctz|sw_hweight)|fortify_panic|__fortify_panic|str(len|nlen))")
 # Built as a module of its own: uses what smc.ko exports, like a layer above netlink/.
 DIAG = "netlink/sock_diag"
 

@@ -5,7 +5,8 @@
 # upgraded, removed. DKMS builds natively, for kernels of the cache that are lent to the tree. Prints KTAP.
 #
 # Usage: check-packages.sh [vm|rpm]
-#   vm   also: while they are installed, virtual hosts that run the tree use, upgrade and remove them
+#   vm   also: a second kernel is installed, and the upgrade is built for both; while the packages are
+#        installed, virtual hosts that run the tree use, upgrade and remove them
 #   rpm  instead: RPMs, made, installed and removed, and make install and uninstall. They build the modules
 #        once more, and the gate has little time; both are part of make check-long
 set -u
@@ -77,12 +78,13 @@ module_of()
 
 # built RELEASE [VERSION]: DKMS has installed both modules, and they are what modprobe loads (compressed if
 # those of the kernel are)
+# shellcheck disable=SC2317 # each_kernel() calls it
 built()
 {
 	for m in smc smc_diag; do
-		module_of "$1" $m | sed 's/.xz$//' | grep -Fqx "/lib/modules/$1/updates/dkms/$m.ko" &&
-			[ "$(in_tree modinfo -k "$1" -F version $m)" = "${2:-$version}" ] &&
-			in_tree modinfo -k "$1" -F vermagic $m | grep -Fq "$1 " || return 1
+		module_of "$1" "$m" | sed 's/.xz$//' | grep -Fqx "/lib/modules/$1/updates/dkms/$m.ko" &&
+			[ "$(in_tree modinfo -k "$1" -F version "$m")" = "${2:-$version}" ] &&
+			in_tree modinfo -k "$1" -F vermagic "$m" | grep -Fq "$1 " || return 1
 	done
 }
 
@@ -101,6 +103,16 @@ in_kernel()
 {
 	for m in smc smc_diag; do
 		module_of "$1" $m | grep -q "/kernel/net/smc/$m.ko" || return 1
+	done
+}
+
+# each_kernel FUNCTION [ARGUMENT...]: call it for each kernel that the tree has headers of
+each_kernel()
+{
+	local kernel
+
+	for kernel in "${kernels[@]}"; do
+		"$1" "$kernel" "${@:2}" || return 1
 	done
 }
 
@@ -164,6 +176,7 @@ dkms=smc-dkms_${version}_all.deb
 next=$version+next
 utils=smc-utils_${version}_amd64.deb
 
+kernels=("$old")
 lend "$old"
 in_tree depmod "$old"
 files > "$tmp/before"
@@ -183,14 +196,17 @@ mkdir -p "$tree/sys/bus/pci/drivers/ism/0000:00:00.0"
 ! in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && grep -q 'this machine has ISM devices: 0000:00:00.0' "$tmp/log" &&
 	[ ! -e "$tree/usr/src/smc-$version" ]
 result "smc-dkms is refused on a machine with ISM devices" $?
-SMC_LOSES_ISM=yes in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && built "$old"
+SMC_LOSES_ISM=yes in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && each_kernel built
 result "... unless that is wanted; DKMS builds for 6.1" $?
 rm -r "$tree/sys/bus"
 
-lend "$new"
-in_tree depmod "$new"
-in_tree /etc/kernel/postinst.d/dkms "$new" > "$tmp/log" 2>&1 && built "$new" && built "$old"
-result "a new kernel is installed: DKMS builds for 6.12" $?
+if [ "$mode" = vm ]; then
+	kernels+=("$new")
+	lend "$new"
+	in_tree depmod "$new"
+	in_tree /etc/kernel/postinst.d/dkms "$new" > "$tmp/log" 2>&1 && each_kernel built
+	result "a new kernel is installed: DKMS builds for 6.12" $?
+fi
 
 mkdir -p "$tree/lib/modules/9.9.9-none/build/include"
 : > "$tree/lib/modules/9.9.9-none/build/Makefile"
@@ -212,14 +228,18 @@ if [ "$mode" = vm ]; then
 		sed 's/^/    /' | tee "$tmp/log"
 	[ "${PIPESTATUS[0]}" -eq 0 ]
 	result "a virtual host uses, upgrades and removes it" $?
+else
+	# without headers nothing is built
+	rm "$tree/lib/modules/$old/build"
+	kernels=()
 fi
 
 # the loaded module, for the message (virtual hosts have a real one)
 mkdir -p "$tree/sys/module/smc"
 echo "$version" > "$tree/sys/module/smc/version"
-in_tree modinfo -k "$new" -F srcversion smc > "$tree/sys/module/smc/srcversion"
-in_tree dpkg -i next.deb > "$tmp/log" 2>&1 && built "$new" "$next" && built "$old" "$next"
-result "upgraded: DKMS has built the next version for both kernels" $?
+in_tree modinfo -k "$old" -F srcversion smc > "$tree/sys/module/smc/srcversion"
+in_tree dpkg -i next.deb > "$tmp/log" 2>&1 && [ -e "$tree/usr/src/smc-$next" ] && each_kernel built "$next"
+result "upgraded${kernels:+: DKMS has built the next version for both kernels}" $?
 grep -q "the module of version $version stays loaded" "$tmp/log"
 result "... and says that the loaded module stays" $?
 ls -d "$tree/usr/src/smc-$version" "$tree/var/lib/dkms/smc/$version" > "$tmp/log" 2> /dev/null
@@ -227,10 +247,11 @@ ls -d "$tree/usr/src/smc-$version" "$tree/var/lib/dkms/smc/$version" > "$tmp/log
 result "... and nothing is left of the previous version" $?
 rm -r "$tree/sys/module" "$out/next.deb"
 
-in_tree dpkg -r smc-dkms > "$tmp/log" 2>&1 && in_kernel "$old" && in_kernel "$new"
-result "removed: the modules of both kernels are back" $?
+in_tree dpkg -r smc-dkms > "$tmp/log" 2>&1 && in_kernel "$old" && each_kernel in_kernel
+result "removed: the modules of the kernels are back" $?
 purge > "$tmp/log" 2>&1
 rm -rf "$tree/lib/modules/$new"
+ln -sfn "$cache/kernels/$old/headers" "$tree/lib/modules/$old/build"
 files | diff "$tmp/before" - > "$tmp/log"
 result "... and nothing is left" $?
 

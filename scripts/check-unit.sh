@@ -7,8 +7,14 @@ set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 rc=0
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" || exit 1
-make -C "$top/selftests/unit" --no-print-directory check || rc=1
+# the programs of one folder run one after the other, so two at the same time
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+make -C "$top/selftests/unit" --no-print-directory check > "$log" 2>&1 &
+native=$!
 make -C "$top/selftests/unit" --no-print-directory cross || rc=1
 make -C "$top/selftests/fuzz" --no-print-directory short || rc=1
+wait "$native" || rc=1
+cat "$log"
 "$top/scripts/coverage.py" --selfcheck || rc=1
 exit $rc

@@ -19,8 +19,8 @@ if [ "${1:-}" = --list ]; then
 else
 	scripts/install-packages.sh scripts/packages.txt selftests/vm/packages.txt || exit 1
 	selftests/vm/fetch.sh 6.12 6.1 7 || exit 1
-	scripts/build-modules.sh 6.12 || exit 1
-	scripts/build-modules.sh -n 6.1 7 || exit 1
+	scripts/build-modules.sh 6.12 7 || exit 1
+	scripts/build-modules.sh -n 6.1 || exit 1
 	make -s -C selftests || exit 1
 	make -s -C tools || exit 1
 fi
@@ -87,12 +87,10 @@ extra run order --module ours,intree --script "$cases/order.sh" --add "$built/sm
 extra run reuse --module ours --script "$cases/reuse.sh" --timeout 500
 extra run reuse-6.1 --module ours --kernel 6.1 --script "$cases/reuse.sh" --timeout 500
 
-# the socket API (User Mode Linux runs more pairs, and TCP to compare with); on two processors only
-# if named, and debug-api-2cpu of check-uml.sh shows more
-api=(--module ours --script "$cases/api.sh" --env API=smc --timeout 900)
-run api "${api[@]}"
-extra alone api-2cpu "${api[@]}" --cpus 2
-# ... on older kernels, through both entry points, over RDMA and after both kinds of fallback
+# the socket API, only if named (User Mode Linux runs more pairs, and TCP to compare with); on two
+# processors debug-api-2cpu of check-uml.sh shows more
+extra alone api-2cpu --module ours --script "$cases/api.sh" --env API=smc --timeout 900 --cpus 2
+# ... on one, through both entry points, over RDMA and after both kinds of fallback
 for kernel in 6.12 6.1; do
 	extra run "api-$kernel" --module ours --kernel "$kernel" --script "$cases/api.sh" \
 		--env "API=smc ipproto smc_to_inet ipproto_to_inet smc_declined ipproto_declined" \
@@ -172,9 +170,8 @@ checked option-intree-7 option.py "$with" --module intree,ours --kernel 6.12,7 "
 	--env INTREE=server --env "OPTION=$with" --timeout 300
 
 # BPF programs that decide about the option; their type is in the BTF of the module
-! want hs-ctrl-7 || scripts/build-modules.sh -o -btf 7 || exit 1
-run hs-ctrl-7 --hosts 1 --module ours --kernel 7 --ours "$top/build/{kver}-btf" \
-	--script "$cases/hs_ctrl.sh" --add "$top/selftests/smc_hs_ctrl" --timeout 300
+run hs-ctrl-7 --hosts 1 --module ours --kernel 7 --script "$cases/hs_ctrl.sh" \
+	--add "$top/selftests/smc_hs_ctrl" --timeout 300
 
 # to which process the clcsock belongs, as far as User Mode Linux cannot show it
 run clcsock-7 --hosts 1 --module ours --kernel 7 --script "$cases/clcsock.sh" \

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Environment of the suites of connections, see conn_env.h. */
+#include <linux/in.h>
+#include <linux/net.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
+#include <smc/tcp/clcsock.h>
 
 #include "conn_env.h"
 
@@ -130,4 +135,32 @@ void conn_env_send(struct conn_env *e, u32 len)
 	smc_ring_tx_prepare(&e->conn->tx.ring, len);
 	smc_tx_push_locked(e->conn, false);
 	spin_unlock_bh(&e->conn->lock);
+}
+
+void clcsock_env_begin(struct kunit *test, struct clcsock_env *e)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct socket *waiting;
+
+	memset(e, 0, sizeof(*e));
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
+					       &waiting), 0);
+	KUNIT_ASSERT_EQ(test, kernel_bind(waiting, (void *)&at, sizeof(at)), 0);
+	KUNIT_ASSERT_EQ(test, kernel_listen(waiting, 1), 0);
+	KUNIT_ASSERT_GT(test, kernel_getsockname(waiting, (void *)&at), 0);
+	KUNIT_ASSERT_EQ(test, smc_clcsock_create(&e->ours, &init_net, AF_INET, 1), 0);
+	KUNIT_ASSERT_EQ(test, kernel_connect(e->ours.sock, (void *)&at, sizeof(at), 0), 0);
+	KUNIT_ASSERT_EQ(test, kernel_accept(waiting, &e->theirs, 0), 0);
+	sock_release(waiting);
+	e->sk = e->ours.sock->sk;
+	sock_hold(e->sk);
+}
+
+void clcsock_env_end(struct clcsock_env *e)
+{
+	smc_clcsock_release(&e->ours, true);
+	if (e->theirs)
+		sock_release(e->theirs);
+	sock_put(e->sk);
 }

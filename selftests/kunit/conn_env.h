@@ -10,6 +10,7 @@
 #include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/proto/cdc_msg.h>
+#include <smc/tcp/clcsock.h>
 
 #include "lgr_env.h"
 
@@ -30,6 +31,18 @@ struct conn_env {
 	struct smc_conn *conn;
 };
 
+/**
+ * struct clcsock_env - a TCP connection over lo
+ * @ours: one end
+ * @theirs: the other one
+ * @sk: socket of @ours, with a reference: it is valid after @ours is released
+ */
+struct clcsock_env {
+	struct smc_clcsock ours;
+	struct socket *theirs;
+	struct sock *sk;
+};
+
 void conn_env_add_key(struct conn_env *e, u32 slot);
 struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e);
 /* conn_env_begin() without its ring of full size */
@@ -45,5 +58,7 @@ u32 env_count_writes(const struct smc_link *link);
 u32 env_count_cdc(const struct smc_link *link, struct smc_cdc_msg *last);
 void env_complete_sends(const struct smc_link *link);
 void conn_env_send(struct conn_env *e, u32 len);
+void clcsock_env_begin(struct kunit *test, struct clcsock_env *e);
+void clcsock_env_end(struct clcsock_env *e);
 
 #endif

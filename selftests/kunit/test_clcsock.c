@@ -18,49 +18,10 @@
 #include <smc/tcp/orphan.h>
 
 #include "../../socket/fallback.h"
+#include "conn_env.h"
 #include "suites.h"
 
 #define PATIENCE	(5 * HZ)
-
-/**
- * struct clcsock_env - a TCP connection over lo
- * @ours: one end
- * @theirs: the other one
- * @sk: socket of @ours, with a reference: it is valid after @ours is released
- */
-struct clcsock_env {
-	struct smc_clcsock ours;
-	struct socket *theirs;
-	struct sock *sk;
-};
-
-static void clcsock_env_begin(struct kunit *test, struct clcsock_env *e)
-{
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct socket *waiting;
-
-	memset(e, 0, sizeof(*e));
-	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, AF_INET, SOCK_STREAM, IPPROTO_TCP,
-					       &waiting), 0);
-	KUNIT_ASSERT_EQ(test, kernel_bind(waiting, (void *)&at, sizeof(at)), 0);
-	KUNIT_ASSERT_EQ(test, kernel_listen(waiting, 1), 0);
-	KUNIT_ASSERT_GT(test, kernel_getsockname(waiting, (void *)&at), 0);
-	KUNIT_ASSERT_EQ(test, smc_clcsock_create(&e->ours, &init_net, AF_INET, 1), 0);
-	KUNIT_ASSERT_EQ(test, kernel_connect(e->ours.sock, (void *)&at, sizeof(at), 0), 0);
-	KUNIT_ASSERT_EQ(test, kernel_accept(waiting, &e->theirs, 0), 0);
-	sock_release(waiting);
-	e->sk = e->ours.sock->sk;
-	sock_hold(e->sk);
-}
-
-static void clcsock_env_end(struct clcsock_env *e)
-{
-	smc_clcsock_release(&e->ours, true);
-	if (e->theirs)
-		sock_release(e->theirs);
-	sock_put(e->sk);
-}
 
 static bool clcsock_wait_state(const struct sock *sk, int state)
 {

@@ -275,8 +275,11 @@ static void close_peer_aborts(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* The last message is repeated over another link until the peer's RNIC has it. */
-static void close_last_message(struct kunit *test)
+/*
+ * The last message is repeated over another link until the peer's RNIC has it. @time: seconds until
+ * the link is lost; retries of the RNIC take some.
+ */
+static void close_lose_last(struct kunit *test, unsigned int time)
 {
 	struct smc_cdc_msg last;
 	struct conn_env e;
@@ -288,17 +291,30 @@ static void close_last_message(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_CLOSED);
 	KUNIT_EXPECT_EQ(test, e.conn->tcp_end, SMC_TCP_END_FIN_SECOND);
 	close_run_work(&e);
+	ssleep(time);
 	KUNIT_EXPECT_FALSE(test, e.conn->unregistered);
 	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
 	KUNIT_EXPECT_GE(test, env_count_cdc(e.first, &last), 1);
 	KUNIT_EXPECT_EQ(test, last.state & SMC_CDC_S_CLOSED, SMC_CDC_S_CLOSED);
 	close_run_work(&e);
+	/* the other RNIC retries, too */
+	ssleep(time);
 	KUNIT_EXPECT_FALSE(test, e.conn->unregistered);
 	env_complete_sends(e.first);
 	close_run_work(&e);
 	KUNIT_EXPECT_TRUE(test, e.conn->unregistered);
 	KUNIT_EXPECT_FALSE(test, e.conn->quarantine);
 	conn_env_end(&e);
+}
+
+static void close_last_message(struct kunit *test)
+{
+	close_lose_last(test, 0);
+}
+
+static void close_last_message_late(struct kunit *test)
+{
+	close_lose_last(test, 8);
 }
 
 /* The end that has closed first sends the first FIN. */
@@ -402,6 +418,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_peer_early),
 	KUNIT_CASE(close_peer_aborts),
 	KUNIT_CASE(close_last_message),
+	KUNIT_CASE_SLOW(close_last_message_late),
 	KUNIT_CASE(close_first),
 	KUNIT_CASE(close_unanswered),
 	KUNIT_CASE(close_by_tcp),

@@ -24,6 +24,7 @@
 #include "../../conn/move.h"
 #include "../../conn/state.h"
 #include "../../conn/timers.h"
+#include "../../handshake/internal.h"
 
 #include "conn_env.h"
 #include "lgr_env.h"
@@ -1070,6 +1071,178 @@ static void conn_peer_end_taken(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/**
+ * struct conn_joining - the handshake of a connection for which the peer names an RMBE in use
+ * @e: the group, with the connection that has the RMBE
+ * @tcp: the TCP connection
+ * @hs: the handshake; that of a server, unless a case changes it
+ * @ctx: its context
+ * @msg: the peer's Accept
+ */
+struct conn_joining {
+	struct conn_env e;
+	struct clcsock_env tcp;
+	struct smc_hs hs;
+	struct smc_hs_ctx ctx;
+	struct smc_clc_accept msg;
+};
+
+static struct conn_joining *conn_joining_begin(struct kunit *test, u32 caps)
+{
+	struct conn_joining *j = kunit_kzalloc(test, sizeof(*j), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, j);
+	conn_env_begin(test, &j->e);
+	clcsock_env_begin(test, &j->tcp);
+	j->e.lgr->peer.caps = caps;
+	j->hs.clcsock = &j->tcp.ours;
+	j->hs.server = true;
+	init_waitqueue_head(&j->hs.wait);
+	j->ctx.hs = &j->hs;
+	j->ctx.net = &init_net;
+	j->ctx.lgr = j->e.lgr;
+	j->ctx.link = j->e.second;
+	j->ctx.conn = conn_env_create_conn(test, &j->e);
+	j->ctx.accept_at = jiffies;
+	j->msg.version = 1;
+	j->msg.token = ENV_TOKEN;
+	j->msg.bsize = smc_elem_encode_size(ENV_RING);
+	j->msg.rmbe_idx = 1;
+	j->msg.rkey = 0x22;
+	j->msg.vaddr = 0x2000;
+	return j;
+}
+
+static void conn_joining_end(struct conn_joining *j)
+{
+	smc_conn_discard(j->ctx.conn, false);
+	clcsock_env_end(&j->tcp);
+	conn_env_end(&j->e);
+}
+
+/*
+ * The peer has sent its C over another link than the messages before. We keep it until the link
+ * that the peer has left is fenced, which takes our device some time. The peer, which has had our
+ * C, gives the RMBE to another connection at once.
+ */
+static void conn_claim_late(struct kunit *test)
+{
+	struct conn_joining *j = conn_joining_begin(test, SMC_CAP_LATE_CLC);
+	struct lgr_env *env = test->priv;
+	unsigned long began = jiffies;
+
+	conn_env_receive(&j->e, j->e.second, 1, 0);
+	smc_conn_close(j->e.conn, false, 0, NULL);
+	env->fake->no_flush = true;
+	conn_env_receive(&j->e, j->e.first, 2, SMC_CDC_S_DONE | SMC_CDC_S_CLOSED);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(j->e.conn), SMC_CONN_PEERCLOSEWAIT1_C);
+	KUNIT_EXPECT_EQ(test, smc_hs_set_peer_rmbe(&j->ctx, &j->msg, NULL), 0);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(j->e.conn), SMC_CONN_CLOSED);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, began + 9 * HZ));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, began + 12 * HZ));
+	env->fake->no_flush = false;
+	conn_joining_end(j);
+}
+
+/* The other connection does not end. A foreign peer does not wait long for the answer. */
+static void conn_claim_never(struct kunit *test)
+{
+	struct conn_joining *j = conn_joining_begin(test, 0);
+	unsigned long began = jiffies;
+
+	KUNIT_EXPECT_EQ(test, smc_hs_set_peer_rmbe(&j->ctx, &j->msg, NULL), -EADDRINUSE);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, began + T_CLAIM));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, began + T_CLAIM + HZ));
+	/* a native one does, but what was done before counts */
+	j->e.lgr->peer.caps = SMC_CAP_LATE_CLC;
+	j->ctx.accept_at = began - 10 * HZ;
+	KUNIT_EXPECT_EQ(test, smc_hs_set_peer_rmbe(&j->ctx, &j->msg, NULL), -EADDRINUSE);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, began + T_CLAIM_LONG - 10 * HZ));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, began + T_CLAIM_LONG - 9 * HZ));
+	/* ... as a server, from when it has sent its Accept */
+	KUNIT_EXPECT_EQ(test, smc_hs_send_accept(&j->ctx, &j->msg), 0);
+	began = jiffies;
+	ssleep(10);
+	j->msg.is_confirm = true;
+	KUNIT_EXPECT_EQ(test, smc_hs_send_accept(&j->ctx, &j->msg), 0);
+	KUNIT_EXPECT_EQ(test, smc_hs_set_peer_rmbe(&j->ctx, &j->msg, NULL), -EADDRINUSE);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, began + T_CLAIM_LONG));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, began + T_CLAIM_LONG + HZ));
+	/* ... until it is too late */
+	began = jiffies;
+	j->ctx.accept_at = began - T_CLAIM_LONG;
+	KUNIT_EXPECT_EQ(test, smc_hs_set_peer_rmbe(&j->ctx, &j->msg, NULL), -EADDRINUSE);
+	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, began + T_CLAIM));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, began + T_CLAIM + HZ));
+	conn_joining_end(j);
+}
+
+/* The handshake ends @within this time because of what the peer has done over TCP. */
+static void conn_joining_expect_end(struct kunit *test, struct conn_joining *j,
+				    unsigned long within)
+{
+	unsigned long began = jiffies;
+
+	j->ctx.accept_at = began;
+	KUNIT_EXPECT_EQ(test, smc_hs_set_peer_rmbe(&j->ctx, &j->msg, NULL), -ECONNRESET);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, began + within));
+}
+
+/* The peer resets the TCP connection: whoever it is, nobody waits for the RMBE any more. */
+static void conn_claim_reset(struct kunit *test)
+{
+	struct conn_joining *j = conn_joining_begin(test, SMC_CAP_LATE_CLC);
+
+	sock_no_linger(j->tcp.theirs->sk);
+	sock_release(j->tcp.theirs);
+	j->tcp.theirs = NULL;
+	conn_joining_expect_end(test, j, HZ / 2);
+	j->e.lgr->peer.caps = 0;
+	conn_joining_expect_end(test, j, HZ / 2);
+	KUNIT_EXPECT_EQ(test, smc_hs_take_end(&j->ctx), HS_END);
+	KUNIT_EXPECT_EQ(test, j->ctx.res.outcome, SMC_HS_FAIL);
+	KUNIT_EXPECT_EQ(test, j->ctx.res.err, ECONNRESET);
+	conn_joining_end(j);
+}
+
+/* The peer closes it. A foreign client may have used RDMA before, and have closed in order. */
+static void conn_claim_closed(struct kunit *test)
+{
+	struct conn_joining *j = conn_joining_begin(test, SMC_CAP_LATE_CLC);
+
+	KUNIT_ASSERT_EQ(test, kernel_sock_shutdown(j->tcp.theirs, SHUT_WR), 0);
+	conn_joining_expect_end(test, j, HZ / 2);
+	j->e.lgr->peer.caps = 0;
+	KUNIT_EXPECT_EQ(test, smc_hs_set_peer_rmbe(&j->ctx, &j->msg, NULL), -EADDRINUSE);
+	/* a server has not used RDMA before our Confirm */
+	j->hs.server = false;
+	conn_joining_expect_end(test, j, HZ / 2);
+	KUNIT_EXPECT_EQ(test, smc_hs_take_end(&j->ctx), HS_END);
+	KUNIT_EXPECT_EQ(test, j->ctx.res.outcome, SMC_HS_FAIL);
+	KUNIT_EXPECT_EQ(test, j->ctx.res.err, ECONNRESET);
+	conn_joining_end(j);
+}
+
+/* The server sends a Decline instead: the connection continues as TCP, without one of ours. */
+static void conn_claim_declined(struct kunit *test)
+{
+	struct conn_joining *j = conn_joining_begin(test, SMC_CAP_LATE_CLC);
+	struct smc_clc_decline decline = { .version = 1, .diag = SMC_CLC_DECL_MEM };
+	u8 buf[SMC_CLC_BUILD_MAX];
+	int len;
+
+	j->hs.server = false;
+	len = smc_clc_build_decline(&decline, buf, sizeof(buf));
+	KUNIT_ASSERT_GT(test, len, 0);
+	KUNIT_ASSERT_EQ(test, smc_clc_send(j->tcp.theirs, buf, len), 0);
+	conn_joining_expect_end(test, j, HZ / 2);
+	KUNIT_EXPECT_EQ(test, smc_hs_take_end(&j->ctx), HS_END);
+	KUNIT_EXPECT_EQ(test, j->ctx.res.outcome, SMC_HS_TCP);
+	KUNIT_EXPECT_EQ(test, j->ctx.res.peer_reason, SMC_CLC_DECL_MEM);
+	KUNIT_EXPECT_EQ(test, j->ctx.res.own_reason, SMC_CLC_DECL_PEER);
+	conn_joining_end(j);
+}
+
 /*
  * The peer names its RMB by its key on the other link, and not by one that counts there only. Then
  * by the other link's key again, after it has lost the connection's own link: the connection begins
@@ -1714,6 +1887,11 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_peer_end_late),
 	KUNIT_CASE(conn_peer_end_elsewhere),
 	KUNIT_CASE(conn_peer_end_taken),
+	KUNIT_CASE_SLOW(conn_claim_late),
+	KUNIT_CASE_SLOW(conn_claim_never),
+	KUNIT_CASE(conn_claim_reset),
+	KUNIT_CASE(conn_claim_closed),
+	KUNIT_CASE(conn_claim_declined),
 	KUNIT_CASE(conn_peer_end_by_other_link),
 	KUNIT_CASE(conn_peer_end_after_group),
 	KUNIT_CASE_PARAM(conn_abort_rewound, conn_env_ring_gen_params),

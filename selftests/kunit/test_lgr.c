@@ -1248,11 +1248,12 @@ static void lgr_link_fails(struct kunit *test)
 	struct fake_conn *conn = env_add_conn(test, lgr);
 	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second = env_add_link(test, lgr);
 	u64 failures = smc_stats_get(&init_net, SMC_STAT_LINK_FAIL);
+	u32 added;
 
 	KUNIT_ASSERT_NOT_NULL(test, conn);
 	env_bring_up(test, second);
-	smc_rtoken_add(lgr, 0, 1, 1);
-	smc_rtoken_add(lgr, 1, 1, 1);
+	smc_rtoken_add(lgr, 0, 1, 1, &added);
+	smc_rtoken_add(lgr, 1, 1, 1, &added);
 	local_bh_disable();
 	smc_link_fail(first, SMC_LINK_PORT_DOWN);
 	local_bh_enable();
@@ -1715,6 +1716,7 @@ static void lgr_out_of_regions(struct kunit *test)
 	struct lgr_env *env = test->priv;
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
 	struct smc_contact c;
+	u32 added;
 	int i;
 
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
@@ -1726,7 +1728,7 @@ static void lgr_out_of_regions(struct kunit *test)
 	smc_lgr_set_regions_available(lgr);
 	/* known RMBs without references can be replaced */
 	for (i = 0; i < SMC_LGR_RTOKENS; i++)
-		KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1 + i, 1), i);
+		KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1 + i, 1, &added), i);
 	KUNIT_ASSERT_EQ(test, contact_begin(env, 1, SOON, NULL, &c), 0);
 	KUNIT_ASSERT_PTR_EQ(test, c.lgr, lgr);
 	smc_link_put(c.link);

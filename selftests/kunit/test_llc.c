@@ -10,10 +10,13 @@
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
+#include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
 #include <smc/proto/llc_msg.h>
+#include "../../handshake/internal.h"
+#include "../../lgr/internal.h"
 #include "../../llc/internal.h"
 
 #include "lgr_env.h"
@@ -174,6 +177,16 @@ static void llc_set_running(struct smc_llc *llc, enum smc_llc_exchange exchange)
 {
 	spin_lock_bh(&llc->lock);
 	llc->running = exchange;
+	spin_unlock_bh(&llc->lock);
+	wake_up_all(&llc->wait);
+}
+
+/* As if an ADD LINK exchange began or ended. */
+static void llc_set_adding(struct smc_llc *llc, bool adding)
+{
+	spin_lock_bh(&llc->lock);
+	llc->add.active = adding;
+	llc->running = adding ? SMC_LLC_X_ADD_LINK : SMC_LLC_X_IDLE;
 	spin_unlock_bh(&llc->lock);
 	wake_up_all(&llc->wait);
 }
@@ -845,9 +858,9 @@ static void llc_pair_refuse_rkey(const struct llc_pair *p, const struct smc_llc_
 	llc_pair_receive(p, &rsp);
 }
 
-/* Announce an RMB that has a key on the first link, in the background. */
-static void llc_announcement_begin(struct kunit *test, const struct llc_pair *p,
-				   struct llc_announcement *a)
+/* Make an RMB that has a key on the first link. */
+static void llc_announcement_prepare(struct kunit *test, const struct llc_pair *p,
+				     struct llc_announcement *a)
 {
 	memset(a, 0, sizeof(*a));
 	a->lgr = p->lgr;
@@ -857,8 +870,20 @@ static void llc_announcement_begin(struct kunit *test, const struct llc_pair *p,
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, a->region);
 	KUNIT_ASSERT_EQ(test, smc_region_map(a->region, p->first->slot, p->first->qp), 0);
 	KUNIT_ASSERT_EQ(test, smc_region_register(a->region, p->first->slot), 0);
+}
+
+static void llc_announcement_start(struct llc_announcement *a)
+{
 	INIT_WORK_ONSTACK(&a->work, llc_announcement_work);
 	queue_work(system_unbound_wq, &a->work);
+}
+
+/* Announce an RMB that has a key on the first link, in the background. */
+static void llc_announcement_begin(struct kunit *test, const struct llc_pair *p,
+				   struct llc_announcement *a)
+{
+	llc_announcement_prepare(test, p, a);
+	llc_announcement_start(a);
 }
 
 /* @n: requests that were sent and are not acknowledged by the peer's RNIC */
@@ -1096,6 +1121,431 @@ static void llc_rkey_refused(struct kunit *test)
 	llc_receive_rkey(p.first);
 	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 2, &msg));
 	KUNIT_EXPECT_FALSE(test, msg.confirm_rkey.negative);
+	llc_pair_end(&p);
+}
+
+/**
+ * struct llc_joining - a connection that a work creates, which waits for the peer
+ * @work: the work
+ * @lgr: group
+ * @link: link of the connection
+ * @cancel: set by a case that gives the connection up
+ * @conn: result, or ERR_PTR
+ */
+struct llc_joining {
+	struct work_struct work;
+	struct smc_lgr *lgr;
+	struct smc_link *link;
+	bool cancel;
+	struct smc_conn *conn;
+};
+
+static void llc_joining_work(struct work_struct *work)
+{
+	struct llc_joining *j = container_of(work, struct llc_joining, work);
+
+	j->conn = smc_conn_create(j->lgr, j->link, SZ_16K, SZ_16K, true, &j->cancel);
+}
+
+static void llc_joining_begin(struct llc_joining *j, const struct llc_pair *p,
+			      struct smc_link *link)
+{
+	memset(j, 0, sizeof(*j));
+	j->lgr = p->lgr;
+	j->link = link;
+	INIT_WORK_ONSTACK(&j->work, llc_joining_work);
+	queue_work(system_unbound_wq, &j->work);
+}
+
+static void llc_joining_end(struct kunit *test, struct llc_joining *j)
+{
+	flush_work(&j->work);
+	destroy_work_on_stack(&j->work);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, j->conn);
+}
+
+/* The connection is not wanted any more. */
+static void llc_joining_cancel(struct kunit *test, struct llc_joining *j)
+{
+	WRITE_ONCE(j->cancel, true);
+	flush_work(&j->work);
+	destroy_work_on_stack(&j->work);
+	KUNIT_ASSERT_PTR_EQ(test, j->conn, ERR_PTR(-ECANCELED));
+}
+
+/* Return the only RMB of the group. */
+static struct smc_region *llc_pair_rmb(struct kunit *test, const struct llc_pair *p)
+{
+	struct smc_pool *pool = &p->lgr->pool;
+
+	KUNIT_ASSERT_EQ(test, pool->nregions[SMC_REGION_RMB], 1);
+	return list_first_entry(&pool->regions[SMC_REGION_RMB], struct smc_region, entry);
+}
+
+/* Fill in the Confirm of a connection over @link. Return the reason of a Decline; 0: none. */
+static u32 llc_fill_confirm(struct kunit *test, struct smc_conn *conn, struct smc_link *link)
+{
+	struct smc_hs_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	enum smc_hs_next next;
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->net = &init_net;
+	ctx->lgr = conn->lgr;
+	ctx->peer = conn->lgr->peer;
+	ctx->link = link;
+	ctx->conn = conn;
+	next = smc_hs_fill_accept(ctx, &ctx->confirm, true);
+	KUNIT_EXPECT_EQ(test, next == HS_END, ctx->res.own_reason != 0);
+	if (next == HS_GO)
+		KUNIT_EXPECT_EQ(test, ctx->confirm.rkey,
+				smc_region_rkey(conn->rx.elem.region, link->slot));
+	return ctx->res.own_reason;
+}
+
+/*
+ * Several connections begin while a link is lost. The RMB that one of them announces has no key
+ * there that the peer knows, but it may be mapped. Another connection, which was to begin over the
+ * lost link, must not name the RMB by that key: the server would reset it.
+ */
+static void llc_rkey_lost_link(struct kunit *test)
+{
+	struct llc_joining first, second;
+	struct smc_region *region;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	/* what comes after that has not begun yet */
+	KUNIT_EXPECT_TRUE(test, smc_link_record_failure(p.second, SMC_LINK_PORT_DOWN, NULL));
+	llc_joining_begin(&first, &p, p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 0);
+	llc_pair_accept_rkey(&p, &msg);
+	llc_joining_end(test, &first);
+	llc_joining_begin(&second, &p, p.second);
+	llc_joining_end(test, &second);
+	region = first.conn->rx.elem.region;
+	KUNIT_EXPECT_PTR_EQ(test, second.conn->rx.elem.region, region);
+	KUNIT_EXPECT_NE(test, smc_region_rkey(region, p.second->slot), 0);
+	KUNIT_EXPECT_EQ(test, llc_fill_confirm(test, first.conn, p.first), 0);
+	KUNIT_EXPECT_EQ(test, llc_fill_confirm(test, second.conn, p.second), SMC_CLC_DECL_NO_LINK);
+	smc_conn_discard(second.conn, false);
+	smc_conn_discard(first.conn, false);
+	llc_pair_end(&p);
+}
+
+/* The keys of both links are announced: whichever the connection begins over may be named. */
+static void llc_rkey_both_links(struct kunit *test)
+{
+	struct llc_joining first, second;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	llc_joining_begin(&first, &p, p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 1);
+	llc_pair_accept_rkey(&p, &msg);
+	llc_joining_end(test, &first);
+	llc_joining_begin(&second, &p, p.second);
+	llc_joining_end(test, &second);
+	KUNIT_EXPECT_EQ(test, llc_fill_confirm(test, first.conn, p.first), 0);
+	/* lost after the announcement: the peer knows which RMB it is */
+	KUNIT_EXPECT_TRUE(test, smc_link_record_failure(p.second, SMC_LINK_PORT_DOWN, NULL));
+	KUNIT_EXPECT_EQ(test, llc_fill_confirm(test, second.conn, p.second), 0);
+	smc_conn_discard(second.conn, false);
+	smc_conn_discard(first.conn, false);
+	llc_pair_end(&p);
+}
+
+/*
+ * Client: ADD LINK of the server preempts CONFIRM RKEY, whose response comes before the new link is
+ * usable. The server did not know the RMB yet when it got our rtokens for that link.
+ */
+static void llc_rkey_beside_add(struct kunit *test)
+{
+	struct llc_announcement a;
+	struct smc_llc_msg msg;
+	struct smc_llc *llc;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	llc = p.lgr->llc;
+	p.second = llc_pair_begin_link(test, &p, 2);
+	llc_announcement_begin(test, &p, &a);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 0);
+	KUNIT_EXPECT_EQ(test, smc_region_map(a.region, p.second->slot, p.second->qp), 0);
+	llc_set_adding(llc, true);
+	llc_pair_accept_rkey(&p, &msg);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc_region_register(a.region, p.second->slot), 0);
+	smc_link_activate(p.second);
+	llc_set_adding(llc, false);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 2, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 1);
+	llc_pair_accept_rkey(&p, &msg);
+	llc_announcement_end(test, &a, 2);
+	llc_pair_end(&p);
+}
+
+/* Wait for DELETE RKEY over the first link, for the RMB with @rkey there, and accept it. */
+static void llc_pair_expect_withdrawn(struct kunit *test, const struct llc_pair *p, u32 rkey)
+{
+	struct smc_pool *pool = &p->lgr->pool;
+	unsigned long until = jiffies + WAIT_MAX;
+	struct smc_llc_msg msg;
+
+	KUNIT_ASSERT_TRUE(test, llc_link_wait_sent(p->first, SMC_LLC_DELETE_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_rkey.count, 1);
+	KUNIT_EXPECT_EQ(test, smc_llc_list_get_rkey(&msg.delete_rkey.rkeys, 0), rkey);
+	msg.response = true;
+	llc_pair_receive(p, &msg);
+	while (READ_ONCE(pool->nregions[SMC_REGION_RMB]) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_EQ(test, pool->nregions[SMC_REGION_RMB], 0);
+}
+
+/*
+ * The peer has accepted an RMB on one link when the connection ends for which it was announced. It
+ * is withdrawn, by a key that the peer knows.
+ */
+static void llc_rkey_in_vain(struct kunit *test)
+{
+	struct smc_settings *settings = smc_settings_get(&init_net);
+	int idle = settings->region_idle;
+	struct smc_region *region;
+	struct llc_joining j;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	settings->region_idle = 2;
+	llc_one_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	p.second = llc_pair_begin_link(test, &p, 2);
+	llc_joining_begin(&j, &p, p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_set_adding(p.lgr->llc, true);
+	llc_pair_accept_rkey(&p, &msg);
+	msleep(QUIET_MS);
+	llc_joining_cancel(test, &j);
+	region = llc_pair_rmb(test, &p);
+	KUNIT_EXPECT_TRUE(test, region->withdrawn);
+	/* the other link is usable now, and preferred */
+	KUNIT_EXPECT_EQ(test, smc_region_register(region, p.second->slot), 0);
+	smc_link_activate(p.second);
+	atomic_inc(&p.first->nconns);
+	llc_free_slots(p.first);
+	llc_set_adding(p.lgr->llc, false);
+	llc_pair_expect_withdrawn(test, &p, msg.confirm_rkey.rkey);
+	atomic_dec(&p.first->nconns);
+	settings->region_idle = idle;
+	llc_pair_end(&p);
+}
+
+/* ... version 1: it has accepted the first message, and not the one with further links. */
+static void llc_rkey_in_vain_v1(struct kunit *test)
+{
+	struct smc_settings *settings = smc_settings_get(&init_net);
+	int idle = settings->region_idle, i;
+	struct smc_link *others[2];
+	struct llc_joining j;
+	struct smc_llc_msg msg, cont;
+	struct llc_pair p;
+
+	settings->region_idle = 2;
+	llc_pair_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	p.lgr->peer.version = 1;
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		others[i] = llc_pair_add_link(test, &p, 3 + i);
+	llc_joining_begin(&j, &p, p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.others, 3);
+	llc_pair_accept_rkey(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY_CONT, false, 1,
+						   &cont));
+	llc_joining_cancel(test, &j);
+	KUNIT_EXPECT_TRUE(test, llc_pair_rmb(test, &p)->withdrawn);
+	llc_free_slots(p.first);
+	llc_pair_expect_withdrawn(test, &p, msg.confirm_rkey.rkey);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		smc_link_put(others[i]);
+	settings->region_idle = idle;
+	llc_pair_end(&p);
+}
+
+/*
+ * ... the next connection announces it again, on all links: the peer need not know it any more. One
+ * that the peer has not accepted is freed at once.
+ */
+static void llc_rkey_in_vain_again(struct kunit *test)
+{
+	struct smc_region *region;
+	struct llc_joining j;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+	u32 rkey;
+
+	llc_one_begin(test, &p, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
+	llc_joining_begin(&j, &p, p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_joining_cancel(test, &j);
+	KUNIT_EXPECT_EQ(test, p.lgr->pool.nregions[SMC_REGION_RMB], 0);
+	llc_free_slots(p.first);
+	llc_joining_begin(&j, &p, p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	llc_set_adding(p.lgr->llc, true);
+	llc_pair_accept_rkey(&p, &msg);
+	msleep(QUIET_MS);
+	llc_joining_cancel(test, &j);
+	region = llc_pair_rmb(test, &p);
+	rkey = msg.confirm_rkey.rkey;
+	KUNIT_EXPECT_TRUE(test, smc_region_is_known(region, p.first->slot));
+	llc_free_slots(p.first);
+	llc_set_adding(p.lgr->llc, false);
+	llc_joining_begin(&j, &p, p.first);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, msg.confirm_rkey.rkey, rkey);
+	KUNIT_EXPECT_FALSE(test, smc_region_is_known(region, p.first->slot));
+	llc_pair_accept_rkey(&p, &msg);
+	llc_joining_end(test, &j);
+	KUNIT_EXPECT_PTR_EQ(test, j.conn->rx.elem.region, region);
+	smc_conn_discard(j.conn, false);
+	llc_pair_end(&p);
+}
+
+/* The time is over when the peer accepts an RMB that is to be announced once more. */
+static void llc_rkey_too_late(struct kunit *test)
+{
+	struct llc_announcement a;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	p.second = llc_pair_begin_link(test, &p, 2);
+	llc_announcement_prepare(test, &p, &a);
+	a.time = 0;
+	llc_announcement_start(&a);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, 1, &msg));
+	KUNIT_EXPECT_EQ(test, smc_region_map(a.region, p.second->slot, p.second->qp), 0);
+	KUNIT_EXPECT_EQ(test, smc_region_register(a.region, p.second->slot), 0);
+	smc_link_activate(p.second);
+	llc_pair_accept_rkey(&p, &msg);
+	flush_work(&a.work);
+	destroy_work_on_stack(&a.work);
+	KUNIT_EXPECT_EQ(test, a.rc, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_CONFIRM_RKEY, false, &msg), 1);
+	llc_pair_end(&p);
+}
+
+/* Keys of the RMB that the peer announces in the following cases, on the first and second link. */
+#define THEIR_KEY	0x77
+#define THEIR_ADDR	0x1000
+#define THEIR_KEY_2	0x88
+#define THEIR_ADDR_2	0x2000
+
+/* The peer announces an RMB with keys on both links, over the first one. */
+static void llc_receive_rkeys(const struct llc_pair *p)
+{
+	struct smc_llc_msg msg = {
+		.type = SMC_LLC_CONFIRM_RKEY,
+		.version = p->lgr->peer.version,
+		.confirm_rkey = { .rkey = THEIR_KEY, .vaddr = THEIR_ADDR, .others = 1 },
+	};
+
+	msg.confirm_rkey.other[0].link_num = p->num;
+	msg.confirm_rkey.other[0].rkey = THEIR_KEY_2;
+	msg.confirm_rkey.other[0].vaddr = THEIR_ADDR_2;
+	llc_link_receive(p->first, &msg);
+}
+
+/* Check that the server knows the RMB by its key on the second link, but does not write over it. */
+static void llc_pair_expect_named(struct kunit *test, const struct llc_pair *p)
+{
+	u32 slot = p->second->slot;
+	int idx = smc_rtoken_get_known(p->lgr, slot, THEIR_KEY_2, THEIR_ADDR_2);
+
+	KUNIT_ASSERT_GE(test, idx, 0);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_has_link(p->lgr, idx, slot));
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_link(p->lgr, idx, p->first->slot));
+	smc_rtoken_put(p->lgr, idx);
+}
+
+/*
+ * Server: a link is lost before the client announces an RMB with its key there. The client has not
+ * noticed yet, and a Confirm may name the RMB by that key.
+ */
+static void llc_rkey_of_lost_link(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct smc_link *other;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	/* what comes after that has not begun yet */
+	KUNIT_EXPECT_TRUE(test, smc_link_record_failure(p.second, SMC_LINK_PORT_DOWN, NULL));
+	llc_receive_rkeys(&p);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 1, &msg));
+	KUNIT_EXPECT_FALSE(test, msg.confirm_rkey.negative);
+	llc_pair_expect_named(test, &p);
+	/* no connection uses the RMB: it is forgotten, and announced after the end of the link */
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(p.lgr, p.first->slot, THEIR_KEY), 0);
+	smc_lgr_del_link(p.second, SMC_LINK_PORT_DOWN);
+	llc_receive_rkeys(&p);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 2, &msg));
+	KUNIT_EXPECT_FALSE(test, msg.confirm_rkey.negative);
+	llc_pair_expect_named(test, &p);
+	/* another link has the slot: the number means nothing any more */
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(p.lgr, p.first->slot, THEIR_KEY), 0);
+	other = llc_pair_add_link(test, &p, 3);
+	KUNIT_EXPECT_EQ(test, other->slot, p.second->slot);
+	llc_receive_rkeys(&p);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 3, &msg));
+	KUNIT_EXPECT_FALSE(test, msg.confirm_rkey.negative);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(p.lgr, other->slot, THEIR_KEY_2, THEIR_ADDR_2),
+			-ENOKEY);
+	smc_link_put(other);
+	llc_pair_end(&p);
+}
+
+/*
+ * Server: a repeated CONFIRM RKEY comes over a link that is lost now. The client has our response
+ * to the first one, and uses the RMB over other links.
+ */
+static void llc_rkey_again_lost(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct llc_pair p;
+	int idx;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	llc_receive_rkeys(&p);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p.first, SMC_LLC_CONFIRM_RKEY, true, 1, &msg));
+	KUNIT_EXPECT_TRUE(test, smc_link_record_failure(p.first, SMC_LINK_PORT_DOWN, NULL));
+	llc_receive_rkeys(&p);
+	flush_work(&p.lgr->llc->work);
+	idx = smc_rtoken_get_known(p.lgr, p.second->slot, THEIR_KEY_2, THEIR_ADDR_2);
+	KUNIT_EXPECT_GE(test, idx, 0);
+	/* with a connection that writes to it */
+	llc_receive_rkeys(&p);
+	flush_work(&p.lgr->llc->work);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(p.lgr, p.second->slot, THEIR_KEY_2,
+						   THEIR_ADDR_2), idx);
+	smc_rtoken_put(p.lgr, idx);
+	smc_rtoken_put(p.lgr, idx);
+	llc_pair_end(&p);
+}
+
+/* ... an RMB that is announced for the first time is not known: the client got no response. */
+static void llc_rkey_first_lost(struct kunit *test)
+{
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	KUNIT_EXPECT_TRUE(test, smc_link_record_failure(p.first, SMC_LINK_PORT_DOWN, NULL));
+	llc_receive_rkeys(&p);
+	flush_work(&p.lgr->llc->work);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(p.lgr, p.second->slot, THEIR_KEY_2,
+						   THEIR_ADDR_2), -ENOKEY);
 	llc_pair_end(&p);
 }
 
@@ -1780,6 +2230,16 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_rkey_turn_wanted),
 	KUNIT_CASE(llc_rkey_unanswered),
 	KUNIT_CASE(llc_rkey_refused),
+	KUNIT_CASE(llc_rkey_lost_link),
+	KUNIT_CASE(llc_rkey_both_links),
+	KUNIT_CASE(llc_rkey_beside_add),
+	KUNIT_CASE(llc_rkey_in_vain),
+	KUNIT_CASE(llc_rkey_in_vain_v1),
+	KUNIT_CASE(llc_rkey_in_vain_again),
+	KUNIT_CASE(llc_rkey_too_late),
+	KUNIT_CASE(llc_rkey_of_lost_link),
+	KUNIT_CASE(llc_rkey_again_lost),
+	KUNIT_CASE(llc_rkey_first_lost),
 	KUNIT_CASE(llc_request_deferred),
 	KUNIT_CASE(llc_deleted_client),
 	KUNIT_CASE(llc_deleted_over_itself),

@@ -958,6 +958,33 @@ static void region_take_idle_rings(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
 }
 
+/* The peer knows an RMB until it is to be announced anew, and no longer than there are its keys. */
+static void region_known(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_qp *qp = region_link_qp(test, 0);
+	struct smc_region *region = region_add(test, SMC_REGION_RMB, SZ_16K, false);
+
+	KUNIT_ASSERT_EQ(test, smc_region_map(region, 0, qp), 0);
+	KUNIT_ASSERT_EQ(test, smc_region_map(region, 8, qp), 0);
+	KUNIT_EXPECT_FALSE(test, smc_region_is_known_at_all(region));
+	smc_region_note_known(region, 8);
+	KUNIT_EXPECT_FALSE(test, smc_region_is_known(region, 0));
+	KUNIT_EXPECT_TRUE(test, smc_region_is_known_at_all(region));
+	smc_region_withdraw(region);
+	KUNIT_EXPECT_TRUE(test, smc_region_is_known(region, 8));
+	KUNIT_ASSERT_PTR_EQ(test, smc_pool_take_withdrawn(&t->pool, SMC_REGION_RMB, 0, 1), region);
+	smc_region_forget_known(region);
+	KUNIT_EXPECT_FALSE(test, smc_region_is_known_at_all(region));
+	smc_region_note_known(region, 0);
+	smc_region_note_known(region, 8);
+	smc_region_unmap(region, 0);
+	KUNIT_EXPECT_FALSE(test, smc_region_is_known(region, 0));
+	smc_pool_unmap_link(&t->pool, 8);
+	KUNIT_EXPECT_FALSE(test, smc_region_is_known_at_all(region));
+	smc_region_free(region);
+}
+
 /* A region whose rkeys the peer did not forget stays registered, and can be published again. */
 static void region_withdraw(struct kunit *test)
 {
@@ -1176,6 +1203,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_map_pool),
 	KUNIT_CASE(region_take_idle),
 	KUNIT_CASE(region_take_idle_rings),
+	KUNIT_CASE(region_known),
 	KUNIT_CASE(region_withdraw),
 	KUNIT_CASE(region_rmb_limit),
 	KUNIT_CASE(region_host_limit),

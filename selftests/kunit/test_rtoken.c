@@ -30,23 +30,31 @@ static u32 rtoken_count_used(const struct smc_lgr *lgr)
 	return n;
 }
 
+/* The peer announces an RMB; who gets no response is not of interest. */
+static int rtoken_announce(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
+{
+	u32 added;
+
+	return smc_rtoken_add(lgr, slot, rkey, addr, &added);
+}
+
 static void rtoken_add(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
 	int a, b;
 
-	a = smc_rtoken_add(lgr, 0, 0x11, 0x1000);
-	b = smc_rtoken_add(lgr, 0, 0x22, 0x2000);
+	a = rtoken_announce(lgr, 0, 0x11, 0x1000);
+	b = rtoken_announce(lgr, 0, 0x22, 0x2000);
 	KUNIT_ASSERT_GE(test, a, 0);
 	KUNIT_ASSERT_GE(test, b, 0);
 	KUNIT_EXPECT_NE(test, a, b);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 0x11, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 0x11, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 2);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[0], 0x11);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
 	/* the same key on another link is another RMB */
-	KUNIT_EXPECT_NE(test, smc_rtoken_add(lgr, 1, 0x11, 0x1000), a);
+	KUNIT_EXPECT_NE(test, rtoken_announce(lgr, 1, 0x11, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 3);
 }
 
@@ -57,7 +65,7 @@ static void rtoken_key_zero(struct kunit *test)
 	int a;
 
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 0), -ENOENT);
-	a = smc_rtoken_add(lgr, 3, 0, 0x1000);
+	a = rtoken_announce(lgr, 3, 0, 0x1000);
 	KUNIT_ASSERT_GE(test, a, 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 2, 0), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 3, 0), 0);
@@ -68,11 +76,11 @@ static void rtoken_bounds(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
 	u32 bad = SMC_LGR_LINKS;
-	int a = smc_rtoken_add(lgr, SMC_LGR_LINKS - 1, 1, 1);
+	int a = rtoken_announce(lgr, SMC_LGR_LINKS - 1, 1, 1);
 
 	KUNIT_EXPECT_EQ(test, a, 0);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, bad, 1, 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, U32_MAX, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, bad, 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, U32_MAX, 1, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, bad, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, bad, 1, 0, 1, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, bad, 1, 1), -EINVAL);
@@ -94,9 +102,9 @@ static void rtoken_full(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, smc_rtoken_get(lgr, 0, i, i), i);
 	}
 	KUNIT_EXPECT_FALSE(test, smc_rtoken_has_room(lgr));
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, TABLE, TABLE), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, TABLE, TABLE), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, TABLE, TABLE), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 77, 77), 77);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 77, 77), 77);
 	smc_rtoken_put(lgr, 77);
 	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, TABLE, TABLE), 77);
@@ -115,19 +123,19 @@ static void rtoken_makes_room(struct kunit *test)
 	/* the counter wraps */
 	lgr->rtoken_announcements = U32_MAX - TABLE / 2;
 	for (i = 0; i < TABLE; i++)
-		KUNIT_ASSERT_EQ(test, smc_rtoken_add(lgr, 0, i, i), i);
+		KUNIT_ASSERT_EQ(test, rtoken_announce(lgr, 0, i, i), i);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 0, 0), 0);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 1), 1);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 1), 1);
 	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, TABLE, TABLE), 2);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, TABLE, TABLE), 2);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[2].links, BIT(0));
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 2), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 1, 0x11), -ENOENT);
 	/* the replaced RMB gets another entry */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 2, 2), 3);
 	for (i = 0; i < 2 * TABLE; i++)
-		KUNIT_ASSERT_GE(test, smc_rtoken_add(lgr, 0, 1000 + i, i), 0);
+		KUNIT_ASSERT_GE(test, rtoken_announce(lgr, 0, 1000 + i, i), 0);
 	/* entries with references are never replaced */
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].rkey[0], 0);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].refs, 1);
@@ -144,9 +152,9 @@ static void rtoken_in_use(struct kunit *test)
 	KUNIT_ASSERT_GE(test, a, 0);
 	KUNIT_ASSERT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x9000), -EBUSY);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x9000), -EBUSY);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x9000), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
 	smc_rtoken_put(lgr, a);
@@ -154,9 +162,9 @@ static void rtoken_in_use(struct kunit *test)
 	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 0);
 	/* without references the key may be reused for other memory */
-	a = smc_rtoken_add(lgr, 0, 1, 0x1000);
+	a = rtoken_announce(lgr, 0, 1, 0x1000);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 2, 5, 0x5000), 0);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x9000), a);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x9000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x9000);
 	/* this drops the old RMB's keys on other links */
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
@@ -166,7 +174,7 @@ static void rtoken_in_use(struct kunit *test)
 static void rtoken_take_known(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_rtoken_add(lgr, 0, 1, 0x1000), first;
+	int a = rtoken_announce(lgr, 0, 1, 0x1000), first;
 
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 2, 0x1000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x2000), -ENOKEY);
@@ -182,7 +190,7 @@ static void rtoken_take_known(struct kunit *test)
 	/* deleted while referenced, and announced again */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), -ENOKEY);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 3);
 	/* an RMB named in a first contact counts as announced */
@@ -197,10 +205,10 @@ static void rtoken_known_last(struct kunit *test)
 	int i;
 
 	for (i = 0; i < TABLE; i++)
-		KUNIT_ASSERT_EQ(test, smc_rtoken_add(lgr, 0, i, i), i);
+		KUNIT_ASSERT_EQ(test, rtoken_announce(lgr, 0, i, i), i);
 	KUNIT_ASSERT_EQ(test, smc_rtoken_get_known(lgr, 0, 0, 0), 0);
 	smc_rtoken_put(lgr, 0);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, TABLE, TABLE), 1);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, TABLE, TABLE), 1);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 1), -ENOKEY);
 }
@@ -212,7 +220,7 @@ static void rtoken_doomed_again(struct kunit *test)
 	int a = smc_rtoken_get(lgr, 0, 1, 0x1000);
 
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x1000), a);
 	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 	/* a surplus release has no effect */
@@ -224,8 +232,8 @@ static void rtoken_doomed_again(struct kunit *test)
 static void rtoken_set_link(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int a = smc_rtoken_add(lgr, 0, 1, 0x1000);
-	int b = smc_rtoken_add(lgr, 0, 2, 0x2000);
+	int a = rtoken_announce(lgr, 0, 1, 0x1000);
+	int b = rtoken_announce(lgr, 0, 2, 0x2000);
 
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 9, 1, 0x11, 0x1100), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
@@ -236,7 +244,7 @@ static void rtoken_set_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), -EBUSY);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[b].links, BIT(0));
 	/* now found by either key */
-	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 1, 0x11, 0x1100), a);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 1, 0x11, 0x1100), a);
 	/* repeating is allowed; a change is refused while referenced */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
@@ -254,8 +262,8 @@ static void rtoken_set_link(struct kunit *test)
 static void rtoken_forget(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int both = smc_rtoken_add(lgr, 0, 1, 0x1000);
-	int only = smc_rtoken_add(lgr, 0, 2, 0x2000);
+	int both = rtoken_announce(lgr, 0, 1, 0x1000);
+	int only = rtoken_announce(lgr, 0, 2, 0x2000);
 	int held = smc_rtoken_get(lgr, 0, 3, 0x3000);
 
 	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
@@ -265,7 +273,7 @@ static void rtoken_forget(struct kunit *test)
 	/* an entry with references is not reused */
 	KUNIT_EXPECT_TRUE(test, lgr->rtokens[held].used);
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[held].links, 0);
-	KUNIT_EXPECT_NE(test, smc_rtoken_add(lgr, 0, 3, 0x3000), held);
+	KUNIT_EXPECT_NE(test, rtoken_announce(lgr, 0, 3, 0x3000), held);
 	smc_rtoken_put(lgr, held);
 	KUNIT_EXPECT_FALSE(test, lgr->rtokens[held].used);
 	/* the slot's next link starts without keys */
@@ -277,8 +285,8 @@ static void rtoken_forget(struct kunit *test)
 static void rtoken_lost(struct kunit *test)
 {
 	struct smc_lgr *lgr = test->priv;
-	int both = smc_rtoken_add(lgr, 0, 1, 0x1000);
-	int only = smc_rtoken_add(lgr, 0, 2, 0x2000);
+	int both = rtoken_announce(lgr, 0, 1, 0x1000);
+	int only = rtoken_announce(lgr, 0, 2, 0x2000);
 
 	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
 	smc_rtoken_lose_slot(lgr, 0);
@@ -295,6 +303,82 @@ static void rtoken_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].refs, 1);
 }
 
+/*
+ * The link is lost while a repeated announcement is processed: the RMB is known, has no second
+ * entry, and no key that can be used on that link.
+ */
+static void rtoken_again_lost(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a = rtoken_announce(lgr, 0, 1, 0x1000);
+	u32 added = 1;
+
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000, &added), a);
+	KUNIT_EXPECT_EQ(test, added, 0);
+	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
+	smc_rtoken_lose_slot(lgr, 0);
+	added = 1;
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000, &added), a);
+	KUNIT_EXPECT_EQ(test, added, 0);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
+	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(1));
+	smc_rtoken_undo_add(lgr, a, added);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 1, 0x11, 0x1100), a);
+	/* other memory under the key of the lost link is another RMB */
+	KUNIT_EXPECT_NE(test, smc_rtoken_add(lgr, 0, 1, 0x2000, &added), a);
+	KUNIT_EXPECT_NE(test, added, 0);
+	/* ... as is one whose key is 0, the key of slots without one */
+	KUNIT_EXPECT_NE(test, smc_rtoken_add(lgr, 2, 0, 0, &added), a);
+	KUNIT_EXPECT_NE(test, added, 0);
+}
+
+/* An RMB is forgotten that was new to us, whatever became of the link meanwhile. */
+static void rtoken_undo(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	u32 added, later;
+	int a, b;
+
+	a = smc_rtoken_add(lgr, 0, 1, 0x1000, &added);
+	KUNIT_EXPECT_NE(test, added, 0);
+	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
+	smc_rtoken_clear_slot(lgr, 0);
+	/* the next link of the slot has the same key for another RMB */
+	b = smc_rtoken_add(lgr, 0, 1, 0x2000, &later);
+	KUNIT_EXPECT_NE(test, b, a);
+	smc_rtoken_undo_add(lgr, a, added);
+	KUNIT_EXPECT_FALSE(test, lgr->rtokens[a].used);
+	KUNIT_EXPECT_TRUE(test, lgr->rtokens[b].used);
+	/* its place is taken */
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 3, 0x3000), a);
+	smc_rtoken_undo_add(lgr, a, added);
+	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
+	/* nothing was added */
+	smc_rtoken_undo_add(lgr, b, 0);
+	smc_rtoken_undo_add(lgr, -ENOSPC, later);
+	smc_rtoken_undo_add(lgr, TABLE, later);
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 2);
+}
+
+/* What was deleted and is announced again is deleted once more, with its last connection. */
+static void rtoken_undo_revival(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	int a = smc_rtoken_get(lgr, 0, 1, 0x1000);
+	u32 added;
+
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000, &added), a);
+	KUNIT_EXPECT_NE(test, added, 0);
+	KUNIT_EXPECT_FALSE(test, lgr->rtokens[a].delete_pending);
+	smc_rtoken_undo_add(lgr, a, added);
+	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].delete_pending);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), -ENOKEY);
+	smc_rtoken_put(lgr, a);
+	KUNIT_EXPECT_FALSE(test, lgr->rtokens[a].used);
+}
+
 static struct kunit_case rtoken_cases[] = {
 	KUNIT_CASE(rtoken_add),
 	KUNIT_CASE(rtoken_key_zero),
@@ -308,6 +392,9 @@ static struct kunit_case rtoken_cases[] = {
 	KUNIT_CASE(rtoken_set_link),
 	KUNIT_CASE(rtoken_forget),
 	KUNIT_CASE(rtoken_lost),
+	KUNIT_CASE(rtoken_again_lost),
+	KUNIT_CASE(rtoken_undo),
+	KUNIT_CASE(rtoken_undo_revival),
 	{ }
 };
 

@@ -186,11 +186,11 @@ harness_faults()
 	line cases.good '^ok 1 good$'
 	line cases.bad '^not ok 2 bad # h1: exit code 1$'
 	line cases.hang '^not ok 3 hang # h1: exit code 137$'
-	line cases.hang_says_why '^# h1: hang: time limit of 4 s$'
+	line cases.hang_says_why '^# h1: hang: time limit of 12 s$'
 	line cases.skipped '^ok 4 skipped # SKIP on purpose$'
 	line cases.after_hang '^ok 5 after$'
 	planted oops '^not ok 2 clean_end # .*gave no sign of success'
-	planted stuck '^not ok 2 clean_end # h1 was still running at the time limit' --timeout 45
+	planted stuck '^not ok 2 clean_end # h1 was still running at the time limit' --timeout 15
 	planted peerdead 'gave up waiting for c1.peerdead.never: host 2 is gone' --hosts 2
 	if [ "$bed" = qemu ]; then
 		once

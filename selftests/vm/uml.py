@@ -36,7 +36,7 @@ class Uml(TestBed):
             raise Failure("UML has no router and no shell and quick modes")
         self.smp = "debug" in run.hosts[0].release
         if self.smp:
-            opt.timeout *= 4	# the same as SLOWNESS in guest/lib.sh
+            opt.timeout *= 4	# SLOWNESS in guest/lib.sh
         if opt.cpus > 1 and not self.smp:
             raise Failure(f"{run.hosts[0].release} has one processor")
         self.tmp = tempfile.mkdtemp(prefix="uml.", dir=os.environ.get("TMPDIR", "/tmp"))

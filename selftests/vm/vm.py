@@ -449,7 +449,8 @@ def parse(argv):
                    help="file, or folder with files, to put into /t (repeatable)")
     p.add_argument("--env", action="append", default=[], metavar="KEY=VALUE",
                    help="for the script's environment (repeatable)")
-    p.add_argument("--timeout", type=float, default=300, help="seconds for the whole run")
+    p.add_argument("--timeout", type=float, default=300,
+                   help="seconds for the whole run; it ends as hanging after three times as many")
     p.add_argument("--out", help="output folder (emptied first; default .cache/vm/out/NAME)")
     p.add_argument("--pcap", choices=("off", "head", "full"),
                    help="capture each link: nothing (default on UML), 512 bytes a frame "
@@ -466,6 +467,7 @@ def parse(argv):
     p.add_argument("--root", metavar="TREE",
                    help="a system that hosts can mount (guest/tree.sh), read-only")
     opt = p.parse_args(argv)
+    opt.timeout *= 3	# HANG in guest/lib.sh
     if opt.kernel is None:
         opt.kernel = BEDS[opt.bed][1]
     if opt.bed == "insn":

@@ -41,6 +41,7 @@ enum smc_role { SMC_CLIENT = 0, SMC_SERVER = 1 };	/* values of the netlink ABI *
  * @refs: number of connections that write to it
  * @announced: value of smc_lgr.rtoken_announcements at the last announcement; the oldest entry
  *	without @refs is replaced when the table is full
+ * @added: the same at the announcement that added the RMB, or revived it while @delete_pending
  * @addr: peer's address of element 0, per link slot
  * @rkey: peer's key, per link slot
  */
@@ -50,6 +51,7 @@ struct smc_rtoken {
 	u16 links;
 	u32 refs;
 	u32 announced;
+	u32 added;
 	u64 addr[SMC_LGR_LINKS];
 	u32 rkey[SMC_LGR_LINKS];
 };
@@ -510,7 +512,8 @@ void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(struct smc_conn *conn, v
 			void *arg);
 
 /* lgr/rtoken.c */
-int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
+int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, u32 *added);
+void smc_rtoken_undo_add(struct smc_lgr *lgr, int idx, u32 added);
 int smc_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
 int smc_rtoken_get(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
 int smc_rtoken_get_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr);
@@ -520,6 +523,8 @@ bool smc_rtoken_has_link(struct smc_lgr *lgr, int idx, u32 slot);
 int smc_rtoken_set_link(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u32 slot,
 			u32 rkey, u64 addr);
 void smc_rtoken_unset_link(struct smc_lgr *lgr, u32 slot, u32 rkey);
+void smc_rtoken_name_lost(struct smc_lgr *lgr, u32 ref_slot, u32 ref_rkey, u8 num,
+			  u32 rkey, u64 addr);
 void smc_rtoken_lose_slot(struct smc_lgr *lgr, u32 slot);
 void smc_rtoken_clear_slot(struct smc_lgr *lgr, u32 slot);
 void smc_claim_init_list(struct smc_claims *claims);

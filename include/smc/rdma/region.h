@@ -47,10 +47,13 @@ struct smc_mapping;
  * @mapping: MR and DMA addresses; NULL: not mapped. RCU: posting goes on while a failed
  *	link is taken down.
  * @registered: REG_MR has completed: the keys are valid
+ * @known: RMB: the key was announced, by the first contact, CONFIRM RKEY or ADD LINK: the peer
+ *	finds the RMB by it that a CLC message means
  */
 struct smc_region_link {
 	struct smc_mapping __rcu *mapping;
 	bool registered;
+	bool known;
 };
 
 /**
@@ -168,6 +171,8 @@ void smc_region_free(struct smc_region *region);
 struct smc_region *smc_pool_take_idle(struct smc_pool *pool, enum smc_region_kind kind,
 				      unsigned long age);
 void smc_region_withdraw(struct smc_region *region);
+bool smc_region_is_known_at_all(const struct smc_region *region);
+void smc_region_forget_known(struct smc_region *region);
 struct smc_region *smc_pool_take_withdrawn(struct smc_pool *pool, enum smc_region_kind kind,
 					   u32 size, u8 asked);
 int smc_region_map(struct smc_region *region, u32 slot, struct smc_qp *qp);
@@ -177,6 +182,18 @@ bool smc_region_unmap_all_locked(struct smc_region *region);
 u32 smc_region_rkey(const struct smc_region *region, u32 slot);
 u32 smc_region_lkey(const struct smc_region *region, u32 slot);
 u64 smc_region_iova(const struct smc_region *region, u32 slot);
+
+/* Note that the peer knows an RMB by its key on the link of a slot. */
+static inline void smc_region_note_known(struct smc_region *region, u32 slot)
+{
+	WRITE_ONCE(region->maps[slot].known, true);
+}
+
+/* Return true if the peer knows an RMB by its key on the link of a slot. */
+static inline bool smc_region_is_known(const struct smc_region *region, u32 slot)
+{
+	return READ_ONCE(region->maps[slot].known);
+}
 
 u32 smc_elem_round_size(u32 bytes);
 u8 smc_elem_encode_size(u32 size);

@@ -22,7 +22,8 @@
 #             received by splice() into pipes, which always hold some pages of the RMBEs
 #   TRACE     y: trace points are logged and checked; see selftests/bench/failover.py
 #   EARLY     microseconds after the connections stand in which the link is cut, instead of a number
-#             of bytes: the send rings of streams grow then
+#             of bytes: the send rings of streams grow then. NETEM's rate holds until the cut, so that a
+#             slow host has connected all before the first of them ends
 #   FLAPS     number of flaps in the scenario "flaps" (default: 4)
 
 : "${FLAPS:=4}" "${STALL_FOR:=2}" "${LIMIT:=240}" "${BACKS:=1}"
@@ -110,6 +111,14 @@ set_netem()
 	tc qdisc del dev "$1" root 2> /dev/null
 	# shellcheck disable=SC2086 # a list of words
 	[ -z "$NETEM" ] || tc qdisc add dev "$1" root netem $NETEM limit 10000
+}
+
+# lift_rate: packets that wait keep their turn
+lift_rate()
+{
+	for l in $(rnics); do
+		tc qdisc change dev "eth$l" root netem rate 10gbit limit 10000 || fail "eth$l keeps its rate"
+	done
 }
 
 # random_below N: a random number, from SEED
@@ -328,6 +337,7 @@ cut()
 	wait_for 60 all_links || fail "not $GROUP links: $(/usr/sbin/rdma resource show qp)"
 	if [ -n "$EARLY" ]; then
 		usleep "$(random_below "$EARLY")"
+		! ours || expect "connections on the link that is cut" "$(conns_over rxe0)" -ge 1
 	else
 		wait_for "$((60 * SLOWNESS))" received \
 			"$(($(random_below $((STREAMS * MIB / 2))) << 20))" || fail "no traffic"
@@ -339,6 +349,7 @@ cut()
 	if [ "$HOST" = "$where" ] || [ "$where" = 0 ]; then
 		"$@" || fail "the link cannot be cut"
 	fi
+	[ -z "$EARLY" ] || lift_rate
 	wait_stalled
 	stall CONT
 	[ ! -e /sys/class/infiniband/rxe1 ] || sent1=$(rxe_counter sent_pkts rxe1)
@@ -481,6 +492,8 @@ reset_hosts()
 	wait_for 60 no_group || fail "a group stays: $(/usr/sbin/rdma resource show qp)"
 	for l in $(rnics); do
 		[ "$BRIDGE" != "$HOST" ] || continue
+		# a failed case may have left it down
+		link_same_up "$l"
 		add_rxe "$l" "eth$l" || fail "no rxe$l"
 		wait_for 20 port_active "rxe$l" || fail "rxe$l stays down"
 	done
@@ -723,13 +736,6 @@ case_stay_2()
 	[ "$HOST" = 1 ] || expect "moves since the link was lost" "$(($(grown conn_move) - moves0))" -eq 0
 }
 
-# The route of setup_net_same was deleted with the link.
-up_again()
-{
-	ip link set eth0 up
-	ip route replace 10.0.0.0/24 dev eth0 src "10.0.0.$HOST" metric 100
-}
-
 # --- many random failures ---
 
 # draw N: sets $drawn to a random number below N
@@ -825,11 +831,7 @@ undo_flap()
 	removed)
 		add_rxe "$l" "eth$l" ;;
 	down)
-		ip link set "eth$l" up
-		n_=$l
-		[ "$l" != 0 ] || n_=
-		ip route replace 10.0.0.0/24 dev "eth$l" src "10.0.0.$n_$HOST" \
-			metric $((100 + 100 * l)) ;;
+		link_same_up "$l" ;;
 	*)
 		set_netem "eth$l" ;;
 	esac
@@ -950,7 +952,7 @@ case_down_2()
 	reset_hosts x
 	NO_PATH=y
 	cut 2 ip link set eth0 down
-	[ "$HOST" = 1 ] || up_again
+	[ "$HOST" = 1 ] || link_same_up 0
 }
 
 case_down_1()
@@ -958,7 +960,7 @@ case_down_1()
 	reset_hosts x
 	NO_PATH=y
 	cut 1 ip link set eth0 down
-	[ "$HOST" = 2 ] || up_again
+	[ "$HOST" = 2 ] || link_same_up 0
 }
 
 case_unload()

@@ -37,7 +37,7 @@ run_case()
 	begun=$(uptime_s)
 	setsid ash /h/case.sh "$name" &
 	pid=$!
-	setsid ash -c "sleep $((limit * SLOWNESS)); : > /run/timeout.$CASE; kill -KILL -$pid" &
+	setsid ash -c "sleep $((limit * HANG)); : > /run/timeout.$CASE; kill -KILL -$pid" &
 	watchdog=$!
 	wait "$pid"
 	rc=$?
@@ -47,9 +47,9 @@ run_case()
 	wait "$watchdog" 2>/dev/null
 	# programs that the case has not ended
 	kill -KILL "-$pid" 2>/dev/null
-	echo "==== took $(($(uptime_s) - begun)) of $((limit * SLOWNESS)) s"
+	echo "==== took $(($(uptime_s) - begun)) of $((limit * HANG)) s"
 	if [ -e "/run/timeout.$CASE" ]; then
-		diag "$name: time limit of $((limit * SLOWNESS)) s"
+		diag "$name: time limit of $((limit * HANG)) s"
 		[ "$rc" != 0 ] || rc=1
 	fi
 
