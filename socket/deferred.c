@@ -280,11 +280,16 @@ static bool deferred_woken(struct smc_sock *smc, u32 had, bool decided)
 {
 	struct deferred_view v;
 	bool woken;
+	u32 seen;
 
 	if (smc_sock_mode(smc) != SMC_MODE_DEFERRED)
 		return true;
 	deferred_look(smc, &v);
-	woken = deferred_count(smc, &v) > had || deferred_is_over(smc, &v) ||
+	/* not for an urgent byte that is not in line: who has seen nothing gets nothing from it */
+	seen = had || deferred_tcp_decides(&v) ?
+		       deferred_count(smc, &v) :
+		       deferred_tcp_count(smc, &v) + deferred_ring_part(&v);
+	woken = seen > had || deferred_is_over(smc, &v) ||
 		deferred_tcp_decides(&v) != decided;
 	deferred_look_end(&v);
 	return woken;
@@ -690,6 +695,15 @@ static int deferred_empty_result(struct smc_sock *smc, const struct deferred_vie
 }
 
 /*
+ * Return whether TCP had nothing for a call. It may have passed over an urgent byte, and then says how
+ * it has ended: once the two ends have agreed, that is the connection's to report, behind the ring.
+ */
+static bool deferred_found_nothing(const struct deferred_view *v, int rc)
+{
+	return !rc || rc == -EAGAIN || (rc < 0 && rc != -EFAULT && deferred_is_agreed(v));
+}
+
+/*
  * Take what there is, once. Return bytes; 0: the call ends here, at urgent data or the end of the
  * stream; -EAGAIN: nothing; -EINPROGRESS: look again; or an error.
  */
@@ -709,7 +723,7 @@ static int deferred_take(struct smc_sock *smc, const struct deferred_view *v,
 	if (part) {
 		rc = deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
 		/* it has passed over the urgent byte, and knows nothing of the ring behind it */
-		if ((rc == -EAGAIN || rc == 0) &&
+		if (deferred_found_nothing(v, rc) &&
 		    smc_clcsock_get_read(&smc->clcsock, v->tcp.received) != v->tcp.read)
 			rc = -EINPROGRESS;
 		return rc;
@@ -736,7 +750,7 @@ static int deferred_peek(struct smc_sock *smc, const struct deferred_view *v,
 	if (off < part && deferred_tcp_count(smc, v)) {
 		got = deferred_read_tcp_part(smc, call, min_t(size_t, call->len, part - off));
 		/* urgent data ends the call, unless it is the last byte, which TCP passes over */
-		if (part - off == 1 && (got == -EAGAIN || !got))
+		if (part - off == 1 && deferred_found_nothing(v, got))
 			got = 0;
 		else if (got <= 0 || (u32)got < part - off)
 			return got;
@@ -809,12 +823,15 @@ static int deferred_recv_step(struct smc_sock *smc, struct deferred_recv *call, 
 		goto out;
 	}
 	if (*decided && rc == 0 && call->len) {
-		/* FIN: the end, unless the two ends have agreed meanwhile */
+		/*
+		 * FIN, or an error that was moved: the end, unless the two ends have agreed
+		 * meanwhile. Then the connection says how it ends.
+		 */
 		deferred_look_end(&v);
 		deferred_look(smc, &v);
-		if (deferred_tcp_decides(&v) || deferred_stream_is_over(smc, &v))
-			goto out;
-		rc = -EAGAIN;
+		if (!deferred_tcp_decides(&v))
+			rc = -EINPROGRESS;
+		goto out;
 	}
 	if (rc != -EAGAIN)
 		goto out;
@@ -1020,8 +1037,9 @@ static ssize_t deferred_splice_step(struct smc_sock *smc, struct pipe_inode_info
 	if (*decided && !rc) {
 		deferred_look_end(&v);
 		deferred_look(smc, &v);
-		if (!deferred_tcp_decides(&v) && !deferred_stream_is_over(smc, &v))
-			rc = -EAGAIN;
+		/* the wait ends at once: it is decided otherwise now */
+		if (!deferred_tcp_decides(&v))
+			rc = -EINPROGRESS;
 	}
 	if (rc != -EAGAIN)
 		goto out;

@@ -874,6 +874,42 @@ static void deferred_urgent_lost(struct kunit *test)
 	deferred_end(&d);
 }
 
+/* ... and so does the error of TCP, which has passed over the byte. */
+static void deferred_urgent_reset(struct kunit *test)
+{
+	struct deferred_env d;
+	u8 buf[32];
+
+	deferred_begin_agreed(test, &d);
+	deferred_env_peer_sends(test, &d, 4, 0);
+	deferred_env_peer_sends(test, &d, 1, MSG_OOB);
+	deferred_env_s(&d, 5, 10);
+	deferred_env_flush(&d);
+	d.deaf = true;
+	deferred_env_peer_resets(test, &d);
+	deferred_env_cdc(&d, 0, 0, 10, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 4);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 10);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+	d.deaf = false;
+	deferred_end(&d);
+}
+
+/* A call for no bytes sleeps until there is a byte that it can wait for: the urgent one is none. */
+static void deferred_urgent_no_bytes(struct kunit *test)
+{
+	struct deferred_call call = { .run = deferred_call_recv };
+	struct deferred_env d;
+
+	deferred_begin_agreed(test, &d);
+	deferred_env_peer_sends(test, &d, 1, MSG_OOB);
+	deferred_call_begin(test, &d, &call);
+	deferred_env_s(&d, 1, 10);
+	KUNIT_EXPECT_EQ(test, deferred_call_end(&call), 0);
+	deferred_end(&d);
+}
+
 /* Before the decision it is no byte that a reader gets, and FIN behind it is none either. */
 static void deferred_undecided_urgent(struct kunit *test)
 {
@@ -1354,6 +1390,8 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_lowat),
 	KUNIT_CASE(deferred_urgent_border),
 	KUNIT_CASE(deferred_urgent_lost),
+	KUNIT_CASE(deferred_urgent_reset),
+	KUNIT_CASE(deferred_urgent_no_bytes),
 	KUNIT_CASE(deferred_undecided_urgent),
 	KUNIT_CASE(deferred_urgent_peek_off),
 	KUNIT_CASE(deferred_urgent_in_line),
