@@ -31,7 +31,10 @@ static void fallback_move_error(struct smc_sock *smc, int err)
 	if (smc->deferred) {
 		/* whoever has taken it, the connection has to know that TCP has ended */
 		smc_deferred_note_error(smc, err);
-		set_bit(SMC_SF_ERR_REPORTED, &smc->flags);
+		/* an upgrade that has died is told once */
+		if (test_and_set_bit(SMC_SF_ERR_REPORTED, &smc->flags) &&
+		    smc->mode == SMC_MODE_DEFERRED)
+			return;
 	}
 	WRITE_ONCE(smc_sock_sk(smc)->sk_err, err);
 }
@@ -418,10 +421,10 @@ ssize_t smc_fallback_sendpage(struct smc_sock *smc, struct page *page, int offse
  */
 static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
 {
-	if (READ_ONCE(smc->conn))
+	if (rc != -ENOTCONN && rc != -EAGAIN &&
+	    (rc || sock_flag(smc->clcsock.sock->sk, SOCK_DONE)))
 		return false;
-	return rc == -ENOTCONN || rc == -EAGAIN ||
-	       (!rc && !sock_flag(smc->clcsock.sock->sk, SOCK_DONE));
+	return !READ_ONCE(smc->conn);
 }
 
 /**

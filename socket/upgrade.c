@@ -361,7 +361,7 @@ static const struct smc_conn_events upgrade_conn_events = {
 static unsigned long upgrade_tell_error(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct smc_deferred *d = smc->deferred;
-	unsigned long at;
+	unsigned long at, now = jiffies;
 	int err;
 
 	spin_lock_bh(&d->lock);
@@ -371,8 +371,8 @@ static unsigned long upgrade_tell_error(struct smc_sock *smc, struct smc_conn *c
 	spin_unlock_bh(&d->lock);
 	if (!err || d->tcp_err_known)
 		return 0;
-	if (err == ECONNRESET && READ_ONCE(smc->conn) && time_before(jiffies, at))
-		return at - jiffies;
+	if (err == ECONNRESET && READ_ONCE(smc->conn) && time_before(now, at))
+		return at - now;
 	d->tcp_err_known = true;
 	if (err == ECONNRESET)
 		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_TCP_RST);
@@ -509,6 +509,8 @@ static void upgrade_work(struct work_struct *work)
 
 	if (!conn)
 		return;
+	/* first: RST waits for A of a connection that is the socket's */
+	smc_deferred_adopt(smc);
 	wait = upgrade_tell_error(smc, conn);
 	smc_conn_upgrade_look(conn);
 	smc_deferred_adopt(smc);
@@ -520,7 +522,8 @@ static void upgrade_work(struct work_struct *work)
 	if (smc_conn_is_broken(conn) && !upgrade_reset(smc))
 		locked = true;
 	else if (!READ_ONCE(smc->conn) && READ_ONCE(conn->releasing) &&
-		 (states.agree == SMC_UPGRADE_TCP || smc_conn_is_broken(conn)))
+		 (states.agree == SMC_UPGRADE_TCP ||
+		  (states.agree == SMC_UPGRADE_DEAD && smc_conn_is_broken(conn))))
 		upgrade_drop(smc, conn);
 	wait = min_not_zero(wait, upgrade_pause(d, locked));
 	if (wait)

@@ -65,7 +65,6 @@ enum smc_sock_flag {
  *	@listener
  * @conn: SMC mode, or DEFERRED from the agreement on: the connection, one reference. Set under
  *	@state_lock, cleared under the socket lock and @state_lock; a reader holds either lock
- * @deferred: set once, before the mode is DEFERRED for the first time; freed with the socket
  * @synced_state: connection state when sk_state, sk_shutdown and sk_err were last derived; -1:
  *	never
  * @err_copied: error that was copied (not moved) from the clcsock, 0: none
@@ -90,6 +89,7 @@ enum smc_sock_flag {
  * @keepalive_since: jiffies of the last message of the peer before the first of these probes
  * @bucket: entry in the socket table
  * @bucket_num: number in its bucket; increases with each new entry, never reused
+ * @deferred: set once, before the mode is DEFERRED for the first time; freed with the socket
  * @inet_destruct: IPPROTO_SMC: destructor of the inet socket, called by ours; AF_SMC: NULL
  */
 struct smc_sock {
@@ -97,9 +97,8 @@ struct smc_sock {
 	struct smc_clcsock clcsock;
 	enum smc_mode mode;
 	unsigned long flags;
-	spinlock_t state_lock; /* socket state; leaf */
+	spinlock_t state_lock; /* socket state; below it only that of @deferred */
 	struct smc_conn *conn;
-	struct smc_deferred *deferred;
 	int synced_state;
 	int err_copied;
 	unsigned int disconnects;
@@ -121,6 +120,7 @@ struct smc_sock {
 	unsigned long keepalive_since;
 	struct hlist_node bucket;
 	u64 bucket_num;
+	struct smc_deferred *deferred;
 	void (*inet_destruct)(struct sock *sk);
 };
 
