@@ -368,7 +368,7 @@ run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1500
 # the same while the send rings grow: at this rate the streams need some 2 s for eight rings each
 run "$p-failover-early" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
-	--env "WAYS=removed_1 removed_2 down_1 down_2" --env "NETEM=rate 20mbit" --env EARLY=2000000 \
+	--env "WAYS=removed_1 removed_2 down_1 down_2" --env HOLD=20mbit --env EARLY=2000000 \
 	--env STREAMS=8 --env PINGPONGS=1 --env MIB=8 --env "PATIENCE=$((patience * 2))" --timeout 600
 # ... and without immediate values (-cdc): some ways, all of them and the other runs only if named
 [ "$flavour" = debug ] || run "$p-failover-cdc" --topology netns --links 2 --mtu 9000 --module ours \
