@@ -45,7 +45,7 @@ extra alone client-2cpu --module intree,ours --cpus 2 --mtu 9000 "${traffic[@]}"
 extra run ours-1cpu --module ours "${traffic[@]}"
 run ours-6.1 --module ours --kernel 6.1 "${traffic[@]}" --env "TRAFFIC=$quick"
 extra run server-1cpu --module ours,intree "${traffic[@]}" --env INTREE=client
-run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server --env "TRAFFIC=$quick"
+extra run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server --env "TRAFFIC=$quick"
 
 # the test bed itself, with the in-tree family on both hosts
 run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 200
@@ -58,8 +58,9 @@ verify budget scripts/check-budget.sh --ours "$top/build/$(basename "$(readlink 
 run user --module ours --mtu 9000 --mem 1024 --script "$cases/user.sh" --add "$top/selftests/smc_user" \
 	--timeout 1100
 
-# 100 first contacts in a row by an in-tree client, and some by this module
-run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
+# first contacts in a row by an in-tree client, and some by this module; 100 only if named ("make check-long")
+run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --env AS_SERVER=40 --timeout 660
+extra run firstcontact-100 --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
 
 # programs that a cgroup program switches to SMC in the kernel
 run cgroup --module ours --script "$cases/cgroup.sh" --add "$top/tools/smc_cgroup" --timeout 600
@@ -143,7 +144,7 @@ for mode in shared exclusive; do
 done
 
 # versions 1 and 2, IPv4 and IPv6
-run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
+extra run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
 extra run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300
 
 # hosts in different subnets, with an IP router, a load balancer or a NAT on the way
@@ -225,7 +226,7 @@ extra smc_tools smc-tools --mem 768 --timeout 1200
 extra run evil --module ours --script "$cases/evil.sh" --timeout 900
 extra run evil-link --module ours --script "$cases/evil_link.sh" --timeout 1000 \
 	--add "$top/selftests/smc_evil_link"
-run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
+extra run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
 	--timeout 550
 extra run linkdown --module ours --script "$cases/linkdown.sh" \
 	--add "$top/selftests/smc_lend" --timeout 700

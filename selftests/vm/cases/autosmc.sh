@@ -76,6 +76,23 @@ known()
 	awk -v s="$1" '$2 == 4430 && $3 == s' $table | wc -l
 }
 
+# counted N: this host has counted so many short connections of that server, or client, in a row
+counted()
+{
+	awk -v n="$1" '$2 == 4430 && $5 == n { found = 1 } END { exit !found }' $table
+}
+
+# await_counted N: both hosts wait for host 1, whose end of a connection may be later than the client's
+await_counted()
+{
+	if [ "$HOST" = 2 ]; then
+		sync_wait "counted.$CASE" > /dev/null || exit 1
+		return
+	fi
+	wait_for 10 counted "$1" || fail "not $1 short connections: $(cat $table)"
+	sync_signal "counted.$CASE"
+}
+
 case_off()
 {
 	serve
@@ -161,6 +178,7 @@ case_server()
 	short_below 1 $BYTES
 	serve
 	connects smc 8
+	await_counted 8
 	connects tcp 2
 	because 05000000/03008002
 	serve_end
@@ -175,6 +193,7 @@ case_resets()
 	echo 0 > $table
 	serve
 	connects smc 1 reset:8
+	await_counted 8
 	connects tcp 1
 	because 05000000/03008002
 	serve_end
@@ -188,6 +207,7 @@ case_declined()
 	short_below 1 2000
 	serve
 	connects smc 8
+	await_counted 8
 	connects tcp 20
 	because 05000000/03008002
 	serve_end

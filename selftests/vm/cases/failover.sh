@@ -22,14 +22,16 @@
 #             received by splice() into pipes, which always hold some pages of the RMBEs
 #   TRACE     y: trace points are logged and checked; see selftests/bench/failover.py
 #   EARLY     microseconds after the connections stand in which the link is cut, instead of a number
-#             of bytes: the send rings of streams grow then. NETEM's rate holds until the cut, so that a
-#             slow host has connected all before the first of them ends
+#             of bytes: the send rings of streams grow then
+#   HOLD      rate of each link until it is cut (default: 40mbit, without NETEM): a slow host has all
+#             connections before the first of them ends
 #   FLAPS     number of flaps in the scenario "flaps" (default: 4)
 
 : "${FLAPS:=4}" "${STALL_FOR:=2}" "${LIMIT:=240}" "${BACKS:=1}"
 : "${STREAMS:=4}" "${PINGPONGS:=4}" "${MIB:=16}" "${PATIENCE:=60000}"
 PATIENCE=$((PATIENCE + STALL_FOR * 1000))
 [ -z "$DELAY" ] || NETEM="delay ${DELAY}ms"
+[ -n "$NETEM" ] || : "${HOLD:=40mbit}"
 # links of a group: at most two with an in-tree host
 GROUP=$LINKS
 [ -z "$INTREE" ] || GROUP=2
@@ -113,11 +115,19 @@ set_netem()
 	[ -z "$NETEM" ] || tc qdisc add dev "$1" root netem $NETEM limit 10000
 }
 
+# hold_rate: until lift_rate()
+hold_rate()
+{
+	for l in $(rnics); do
+		tc qdisc add dev "eth$l" root netem rate "$HOLD" limit 10000 || fail "eth$l has no rate"
+	done
+}
+
 # lift_rate: packets that wait keep their turn
 lift_rate()
 {
 	for l in $(rnics); do
-		tc qdisc change dev "eth$l" root netem rate 10gbit limit 10000 || fail "eth$l keeps its rate"
+		tc qdisc change dev "eth$l" root netem rate 100gbit limit 10000 || fail "eth$l keeps its rate"
 	done
 }
 
@@ -315,6 +325,7 @@ cut()
 	where=$1
 	shift
 	! ours || before
+	[ -z "$HOLD" ] || hold_rate
 	bytes0=$(rdma_bytes rx)
 	terms0=$(! ours || stat_of lgr_term)
 	if [ "$HOST" = 1 ]; then
@@ -346,10 +357,10 @@ cut()
 	cut0=$(uptime_s)
 	sync_barrier flowing 100 || exit 1
 	stall STOP
+	[ -z "$HOLD" ] || lift_rate
 	if [ "$HOST" = "$where" ] || [ "$where" = 0 ]; then
 		"$@" || fail "the link cannot be cut"
 	fi
-	[ -z "$EARLY" ] || lift_rate
 	wait_stalled
 	stall CONT
 	[ ! -e /sys/class/infiniband/rxe1 ] || sent1=$(rxe_counter sent_pkts rxe1)
