@@ -117,11 +117,13 @@ static int sock_exclude_smc(struct smc_sock *smc, bool wait)
  */
 static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 {
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+	enum smc_mode mode = smc_sock_mode(smc);
+
+	if (mode == SMC_MODE_SMC)
 		return 0;
 	smc_clcsock_set_file(&smc->clcsock, sock->file);
 	/* the peer of a deferred socket does not delay calls: the next one tries again */
-	if (smc_sock_mode(smc) != SMC_MODE_TCP && smc_sockopt_has_excluded_smc(smc))
+	if (mode != SMC_MODE_TCP && smc_sockopt_has_excluded_smc(smc))
 		sock_exclude_smc(smc, false);
 	return smc_sockopt_push(smc);
 }

@@ -37,10 +37,15 @@ static const struct smc_upgrade_events *upgrade_events;
  * @events: table; NULL: each request is refused, the reason is UNKNOWN
  *
  * Before the first group exists.
+ *
+ * Return: the table before, which a test registers again.
  */
-void smc_upgrade_set_events(const struct smc_upgrade_events *events)
+const struct smc_upgrade_events *smc_upgrade_set_events(const struct smc_upgrade_events *events)
 {
+	const struct smc_upgrade_events *old = upgrade_events;
+
 	upgrade_events = events;
+	return old;
 }
 
 /**

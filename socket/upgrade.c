@@ -420,6 +420,13 @@ static bool upgrade_shut_idle_gate(struct smc_sock *smc)
 	return shut || READ_ONCE(d->gate);
 }
 
+/* Do not ask for a while, twice as long as the last time. */
+static void upgrade_postpone(struct smc_deferred *d)
+{
+	d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
+	WRITE_ONCE(d->again, jiffies + d->pause);
+}
+
 /* The request has led to nothing: the connection ends by itself, and TCP stays. */
 static void upgrade_drop(struct smc_sock *smc, struct smc_conn *conn)
 {
@@ -430,8 +437,7 @@ static void upgrade_drop(struct smc_sock *smc, struct smc_conn *conn)
 	spin_lock_bh(&smc->state_lock);
 	ours = d->conn == conn;
 	if (ours) {
-		d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
-		WRITE_ONCE(d->again, jiffies + d->pause);
+		upgrade_postpone(d);
 		WRITE_ONCE(d->conn, NULL);
 	}
 	spin_unlock_bh(&smc->state_lock);
@@ -790,12 +796,8 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 
 static void upgrade_job_ask(struct smc_sock *smc, struct smc_lgr *lgr)
 {
-	struct smc_deferred *d = smc->deferred;
-
-	if (lgr && upgrade_ask(smc, lgr))
-		return;
-	d->pause = clamp_t(unsigned long, 2 * d->pause, PAUSE_MIN, PAUSE_MAX);
-	WRITE_ONCE(d->again, jiffies + d->pause);
+	if (!lgr || !upgrade_ask(smc, lgr))
+		upgrade_postpone(smc->deferred);
 }
 
 static void upgrade_job_answer(struct smc_sock *smc, struct smc_lgr *lgr)
@@ -901,7 +903,8 @@ void smc_deferred_note_bytes(struct smc_sock *smc)
 		queue_work(upgrade_wq, &d->job);
 		return;
 	}
-	/* somebody else uses the clcsock, now and later: a BPF program */
+	/* somebody else uses the clcsock, now and later: a BPF program; errors are seen as before */
+	smc_fallback_attach(smc, smc_sock_sk(smc)->sk_socket);
 	spin_lock_bh(&smc->state_lock);
 	d->closed = true;
 	spin_unlock_bh(&smc->state_lock);

@@ -804,15 +804,17 @@ static struct kunit_case cases[] = {
 	{}
 };
 
+static const struct smc_upgrade_events *upg_module_events;
+
 static int upgrade_suite_init(struct kunit_suite *suite)
 {
-	smc_upgrade_set_events(&upg_events);
+	upg_module_events = smc_upgrade_set_events(&upg_events);
 	return 0;
 }
 
 static void upgrade_suite_exit(struct kunit_suite *suite)
 {
-	smc_upgrade_set_events(NULL);
+	smc_upgrade_set_events(upg_module_events);
 }
 
 struct kunit_suite smc_upgrade_suite = {

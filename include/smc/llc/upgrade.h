@@ -93,7 +93,7 @@ struct smc_upgrade_events {
 		      enum smc_upgrade_outcome outcome);
 };
 
-void smc_upgrade_set_events(const struct smc_upgrade_events *events);
+const struct smc_upgrade_events *smc_upgrade_set_events(const struct smc_upgrade_events *events);
 int smc_upgrade_reserve(struct smc_lgr *lgr);
 void smc_upgrade_unreserve(struct smc_lgr *lgr);
 int smc_upgrade_ask(struct smc_lgr *lgr, struct smc_upgrade_req *req);
