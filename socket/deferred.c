@@ -695,8 +695,9 @@ static int deferred_empty_result(struct smc_sock *smc, const struct deferred_vie
 }
 
 /*
- * Return whether TCP had nothing for a call. It may have passed over an urgent byte, and then says how
- * it has ended: once the two ends have agreed, that is the connection's to report, behind the ring.
+ * Return whether TCP had nothing for a call. It may have passed over an urgent byte, and then says
+ * how it has ended: once the two ends have agreed, that is the connection's to report, behind the
+ * ring.
  */
 static bool deferred_found_nothing(const struct deferred_view *v, int rc)
 {

@@ -903,7 +903,7 @@ void smc_deferred_note_bytes(struct smc_sock *smc)
 		queue_work(upgrade_wq, &d->job);
 		return;
 	}
-	/* somebody else uses the clcsock, now and later: a BPF program; errors are seen as before */
+	/* a BPF program uses the clcsock, now and later; TCP's errors are seen as before */
 	smc_fallback_attach(smc, smc_sock_sk(smc)->sk_socket);
 	spin_lock_bh(&smc->state_lock);
 	d->closed = true;

@@ -382,6 +382,7 @@ int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *r
 		err = expect_reset(fd, err, req->flags & TRF_F_EOF_OK, out);
 		close(fd);
 	} else {
+		tl_sleep_ms(c->pause_ms);
 		/* wait for the answer: a reset could discard the unread request */
 		if (req->flags & TRF_F_LINGER)
 			trf_recv_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client,

@@ -207,6 +207,7 @@ void trf_server_conn(const struct trf_server *srv, int fd);
  * @require: mode that every connection must have on both sides, TL_MODE_UNKNOWN for any
  * @show_mode: query the mode even if none is required
  * @timeout_ms: silence after which an operation has failed
+ * @pause_ms: pause between the request and the own reset: what was asked for meanwhile can be done
  * @fastopen: the data is sent with the SYN
  * @tos: IP_TOS or IPV6_TCLASS of each connection, 0 for none
  * @peek: streams are looked at by MSG_PEEK before they are read, on both sides
@@ -223,6 +224,7 @@ struct trf_client {
 	bool peek;
 	bool pages;
 	int tos;
+	unsigned int pause_ms;
 	unsigned int timeout_ms;
 	u64 seed;
 };

@@ -6,12 +6,14 @@
 # Host 2 connects, host 1 serves. Which connections changed is counted by the modules of both hosts.
 #
 #   BYTES     threshold (default: 20000)
+#   RATE      rate of the network, for virtual time: there a transfer over a network without one ends in
+#             the moment in which it begins, before a request is answered (default: none)
 #   PATIENCE  ms in which a transfer must make progress
 #   UPGRADE_OF  names of cases, all by default; the first ones teach which server can
-# Entry points: deferred, upgraded
 
 : "${BYTES:=20000}"
 : "${PATIENCE:=30000}"
+: "${RATE:=}"
 
 all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
 	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120 userns:30 unload:60"
@@ -20,7 +22,9 @@ export CASES
 
 setup()
 {
-	setup_net && setup_rxe && load_smc
+	setup_net && setup_rxe && load_smc || return 1
+	[ -z "$RATE" ] ||
+		{ modprobe sch_netem && tc qdisc add dev eth0 root netem rate "$RATE" limit 10000; }
 }
 
 # threshold BYTES: on both hosts
@@ -50,10 +54,12 @@ traffic()
 	fi
 }
 
-# all_deferred: no connection had a handshake, or is a fallback: what RDMA carried came by upgrades
+# all_deferred: no connection had a handshake, or is a fallback: what RDMA carried came by upgrades.
+# A server is forgotten, and the next connection to it has a handshake, when it did not know three in a
+# row, which were over when it was asked. Two of them may be of the case before.
 all_deferred()
 {
-	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -le $((($(grown upgrade_unknown) + 2) / 3))
 	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
 }
 
@@ -221,8 +227,10 @@ case_reset()
 {
 	threshold 1
 	before
-	traffic reset:2097152
-	changed 1
+	# else the reset comes before the answer
+	traffic --pause 200 reset:2097152
+	# the client has written its requests alone, over TCP
+	changed 2 $((2 - HOST))
 	threshold "$BYTES"
 }
 
@@ -233,7 +241,6 @@ case_connects()
 	traffic connects:200
 	wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
 	show
-	# a server that does not know three of them in a row, since they are over, is forgotten
 	expect "connections" "$(($(grown deferred) + $(grown clnt_smc) + $(grown srv_smc)))" -eq 202
 	expect "deferred" "$(grown deferred)" -ge 100
 	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
@@ -293,7 +300,8 @@ case_charged()
 		# an RMBE and a ring of 64 KiB each, at least, for those that had changed over at a time
 		expect "KiB charged" "$(cat /run/charged.kib)" -ge 4096
 	fi
-	changed 16
+	# as many as a group's requests at a time, at least
+	changed 8
 }
 
 # The link is lost in the middle of streams: upgraded connections end, and none hangs.
