@@ -942,8 +942,11 @@ bool smc_clcsock_try_lock(struct smc_clcsock *c)
 
 	local_bh_disable();
 	bh_lock_sock(sk);
-	if (!sock_owned_by_user(sk))
+	if (!sock_owned_by_user(sk)) {
+		/* for sparse, which has no word for a lock that is taken or not */
+		__release(&sk->sk_lock.slock);
 		return true;
+	}
 	bh_unlock_sock(sk);
 	local_bh_enable();
 	return false;
@@ -955,6 +958,7 @@ bool smc_clcsock_try_lock(struct smc_clcsock *c)
  */
 void smc_clcsock_unlock(struct smc_clcsock *c)
 {
+	__acquire(&c->sock->sk->sk_lock.slock);	/* see smc_clcsock_try_lock() */
 	bh_unlock_sock(c->sock->sk);
 	local_bh_enable();
 }
