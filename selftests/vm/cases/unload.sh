@@ -258,7 +258,8 @@ connected()
 # The programs are killed during handshakes: their TCP connections exist, and no handshake has ended.
 handshakes()
 {
-	impair delay 300ms
+	# a handshake takes 2 s at least: it has not ended when a slow host looks
+	impair delay 1000ms
 	sync_barrier "slow$r" || exit 1
 	[ "$HOST" = 1 ] || client burst:60
 	wait_for 20 connected || fail "no connection"
