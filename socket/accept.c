@@ -414,7 +414,7 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
 	hs->done = accept_child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
-	smc_sockopt_ring_sizes(child, &hs->sndbuf, &hs->rcvbuf);
+	smc_sock_get_ring_sizes(child, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_server_setup(hs);
 	refcount_inc(&l->ref);
 	child->parent = l;

@@ -5,7 +5,7 @@
  * no mode changes while a call is inside.
  *
  * socket/deferred.c serves the calls: TCP up to byte S of each direction, then the ring.
- * socket/upgrade.c asks, or is asked, and watches TCP.
+ * socket/upgrade.c asks, or is asked, and watches TCP. socket/deferred_state.c has what they share.
  *
  * Locks. A read call holds the socket lock while it takes bytes, from TCP without blocking, and
  * waits without it. A send call holds no lock of ours inside TCP, where it may block; it counts
@@ -100,6 +100,14 @@ struct smc_deferred {
 	struct smc_link *link;
 };
 
+/* socket/deferred_state.c */
+struct smc_conn *smc_deferred_conn_get(struct smc_sock *smc);
+void smc_deferred_get_tcp(struct smc_sock *smc, struct smc_upgrade_tcp *tcp);
+void smc_deferred_note_error(struct smc_sock *smc, int err);
+bool smc_deferred_gate_enter(struct smc_deferred *d);
+bool smc_deferred_gate_leave(struct smc_deferred *d);
+bool smc_deferred_shut_gate_locked(struct smc_sock *smc);
+
 /* socket/deferred.c */
 int smc_deferred_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len);
 #ifdef SMC_HAVE_SENDPAGE
@@ -113,9 +121,6 @@ ssize_t smc_deferred_splice_read(struct smc_sock *smc, loff_t *pos, struct pipe_
 __poll_t smc_deferred_poll(struct smc_sock *smc, struct file *file);
 int smc_deferred_shutdown(struct smc_sock *smc, int how);
 int smc_deferred_get_queue(struct smc_sock *smc, unsigned int cmd, bool *known);
-void smc_deferred_get_tcp(struct smc_sock *smc, struct smc_upgrade_tcp *tcp);
-bool smc_deferred_shut_gate_locked(struct smc_sock *smc);
-struct smc_conn *smc_deferred_conn_get(struct smc_sock *smc);
 
 /* socket/upgrade.c */
 int smc_deferred_init(void);
@@ -133,6 +138,5 @@ bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_deferred_note_bytes(struct smc_sock *smc);
 void smc_deferred_queue_work(struct smc_sock *smc);
 void smc_deferred_adopt(struct smc_sock *smc);
-void smc_deferred_note_error(struct smc_sock *smc, int err);
 
 #endif

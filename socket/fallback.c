@@ -31,7 +31,7 @@ static void fallback_move_error(struct smc_sock *smc, int err)
 	if (smc->deferred) {
 		/* whoever has taken it, the connection has to know that TCP has ended */
 		smc_deferred_note_error(smc, err);
-		/* an upgrade that has died is told once */
+		/* an upgrade that has died is reported once */
 		if (test_and_set_bit(SMC_SF_ERR_REPORTED, &smc->flags) &&
 		    smc->mode == SMC_MODE_DEFERRED)
 			return;

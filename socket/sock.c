@@ -18,6 +18,7 @@
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
+#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
@@ -441,6 +442,26 @@ struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *ow
 		return smc;
 	sock_put(smc_sock_sk(smc));
 	return NULL;
+}
+
+/* ---- rings -------------------------------------------------------------------- */
+
+/**
+ * smc_sock_get_ring_sizes() - return the ring sizes of a connection to come
+ * @smc: socket with a clcsock
+ * @sndbuf: result: bytes of the send ring, from SO_SNDBUF or net.smc.wmem
+ * @rcvbuf: result: bytes of the RMBE, from SO_RCVBUF or net.smc.rmem
+ */
+void smc_sock_get_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	const struct smc_settings *sn = smc_settings_get(sock_net(csk));
+
+	/* the core stores twice the requested size */
+	*sndbuf = csk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(csk->sk_sndbuf) / 2 :
+							 READ_ONCE(sn->wmem);
+	*rcvbuf = csk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(csk->sk_rcvbuf) / 2 :
+							 READ_ONCE(sn->rmem);
 }
 
 /* ---- /proc/net/smc_holders --------------------------------------------------- */

@@ -19,7 +19,6 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <net/tcp_states.h>
-#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tcp_info.h>
@@ -281,24 +280,6 @@ int smc_sockopt_push(struct smc_sock *smc)
 	release_sock(sk);
 #endif
 	return rc;
-}
-
-/**
- * smc_sockopt_ring_sizes() - return the ring sizes for a handshake
- * @smc: socket with a clcsock
- * @sndbuf: result: bytes of the send ring, from SO_SNDBUF or net.smc.wmem
- * @rcvbuf: result: bytes of the RMBE, from SO_RCVBUF or net.smc.rmem
- */
-void smc_sockopt_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
-{
-	const struct sock *csk = smc->clcsock.sock->sk;
-	const struct smc_settings *sn = smc_settings_get(sock_net(csk));
-
-	/* the core stores twice the requested size */
-	*sndbuf = csk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(csk->sk_sndbuf) / 2 :
-							 READ_ONCE(sn->wmem);
-	*rcvbuf = csk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(csk->sk_rcvbuf) / 2 :
-							 READ_ONCE(sn->rmem);
 }
 
 /* ---- set --------------------------------------------------------------------- */

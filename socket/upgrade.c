@@ -40,7 +40,6 @@
 #include "deferred.h"
 #include "fallback.h"
 #include "keepalive.h"
-#include "sockopt.h"
 #include "stream.h"
 
 /* RST may overtake RDMA WRITEs of the peer, and its A; as RESET_GRACE of a socket in SMC mode. */
@@ -75,25 +74,6 @@ static void upgrade_clcsock_received(void *owner)
 	smc_clcsock_note_fin(&smc->clcsock);
 	spin_lock_bh(&d->lock);
 	smc_clcsock_get_received(&smc->clcsock, &d->tcp);
-	spin_unlock_bh(&d->lock);
-}
-
-/**
- * smc_deferred_note_error() - note the error with which TCP has ended
- * @smc: deferred socket
- * @err: errno, positive; the first one counts
- *
- * Any context; a leaf lock, for a moment.
- */
-void smc_deferred_note_error(struct smc_sock *smc, int err)
-{
-	struct smc_deferred *d = smc->deferred;
-
-	spin_lock_bh(&d->lock);
-	if (!d->tcp_err) {
-		WRITE_ONCE(d->tcp_err, err);
-		d->tcp_err_at = jiffies;
-	}
 	spin_unlock_bh(&d->lock);
 }
 
@@ -478,9 +458,9 @@ static unsigned long upgrade_pause(struct smc_deferred *d, bool locked)
 }
 
 /*
- * Return whether the clcsock is not to be reset yet: it has bytes that poll() may have told of, and
- * that are returned before the error, as those of the ring are. While nothing is agreed the reset
- * tells the peer that it has broken the protocol.
+ * Return whether the clcsock is not to be reset yet: poll() may have announced its bytes, and they
+ * are returned before the error, as those of the ring are. While nothing is agreed the reset tells
+ * the peer that it has broken the protocol.
  */
 static bool upgrade_reset_waits(struct smc_sock *smc)
 {
@@ -598,7 +578,7 @@ static void upgrade_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcv
 	const struct sock *csk = smc->clcsock.sock->sk;
 	u32 holds;
 
-	smc_sockopt_ring_sizes(smc, sndbuf, rcvbuf);
+	smc_sock_get_ring_sizes(smc, sndbuf, rcvbuf);
 	holds = max(READ_ONCE(csk->sk_wmem_queued), 0);
 	*sndbuf = max3(*sndbuf, (u32)RING_MIN, min_t(u32, holds, RING_MAX));
 	holds = max(atomic_read(&csk->sk_rmem_alloc), 0);
