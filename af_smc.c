@@ -8,7 +8,9 @@
  *   Socket (struct smc_sock, socket/): the application's socket. Its mode is UNDECIDED before
  *   connect(), during the handshake and while it listens, then TCP or SMC. TCP is left by close()
  *   only, SMC also by connect(AF_UNSPEC). Calls go to socket/fallback.c in TCP mode, to
- *   socket/stream.c, sendmsg.c and recvmsg.c in SMC mode, to socket/accept.c on a listener.
+ *   socket/stream.c, sendmsg.c and recvmsg.c in SMC mode, to socket/accept.c on a listener. With
+ *   net.smc.upgrade_bytes the mode may be DEFERRED instead: TCP that may change over to RDMA in
+ *   mid-stream (socket/deferred.c, upgrade.c).
  *
  *   clcsock (struct smc_clcsock, tcp/): the in-kernel TCP socket that each SMC socket owns. The
  *   handshake sends CLC messages over it. In TCP mode it transports the stream. In SMC mode it
@@ -71,6 +73,7 @@
 #include <smc/socket/af_smc.h>
 #include "socket/accept.h"
 #include "socket/cmsg.h"
+#include "socket/deferred.h"
 #include "socket/fallback.h"
 #include "socket/sockopt.h"
 #include "socket/stream.h"
@@ -84,17 +87,25 @@ static void sock_disconnect_clcsock(struct smc_sock *smc)
 	sock_error(smc->clcsock.sock->sk);
 }
 
-/* SMC cannot honour an option: an idle socket, or later connections of a listener, become TCP. */
-static void sock_exclude_smc(struct smc_sock *smc)
+/*
+ * SMC cannot honour an option: an idle socket, or later connections of a listener, become TCP, and
+ * so does a deferred socket whose two ends have not agreed. Return -EAGAIN if its peer has not
+ * decided, and the caller does not @wait.
+ */
+static int sock_exclude_smc(struct smc_sock *smc, bool wait)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED &&
+	    smc_deferred_exclude(smc, wait) == -EAGAIN)
+		return -EAGAIN;
 	lock_sock(sk);
 	if (smc->listener)
 		smc_accept_exclude_smc(smc);
 	else if (smc_sock_is_idle(smc))
 		smc_fallback_start(smc, SMC_CLC_DECL_SOCKOPT, 0, true);
 	release_sock(sk);
+	return 0;
 }
 
 /*
@@ -106,11 +117,14 @@ static void sock_exclude_smc(struct smc_sock *smc)
  */
 static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 {
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+	enum smc_mode mode = smc_sock_mode(smc);
+
+	if (mode == SMC_MODE_SMC)
 		return 0;
 	smc_clcsock_set_file(&smc->clcsock, sock->file);
-	if (smc_sock_mode(smc) == SMC_MODE_UNDECIDED && smc_sockopt_has_excluded_smc(smc))
-		sock_exclude_smc(smc);
+	/* the peer of a deferred socket does not delay calls: the next one tries again */
+	if (mode != SMC_MODE_TCP && smc_sockopt_has_excluded_smc(smc))
+		sock_exclude_smc(smc, false);
 	return smc_sockopt_push(smc);
 }
 
@@ -128,6 +142,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 
 	switch (res->outcome) {
 	case SMC_HS_SMC:
+		smc_deferred_learn(smc);
 		smc_stream_start(smc, res->conn);
 		break;
 	case SMC_HS_TCP:
@@ -164,7 +179,7 @@ static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 	hs->owner = smc;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(smc));
 	smc_hs_set_nodename(hs);
-	smc_sockopt_ring_sizes(smc, &hs->sndbuf, &hs->rcvbuf);
+	smc_sock_get_ring_sizes(smc, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_client_setup(hs);
 	sock_hold(smc_sock_sk(smc));
 	smc_sock_set_state(smc, TCP_SYN_SENT, 0, 0);
@@ -190,52 +205,70 @@ static void sock_connect_cancel(struct smc_sock *smc)
 	}
 }
 
-/*
- * Return the reason not to try SMC with this address, or 0. The clcsock's connect() checks that the
- * address is valid.
- */
-static u32 sock_connect_refused(struct smc_sock *smc, const void *addr, int len)
+/* Read an address of connect(), IPv4 as v4-mapped; zero if it is not valid. Return the port. */
+static u16 sock_connect_read_addr(const void *addr, int len, struct in6_addr *peer)
 {
 	const struct sockaddr_in6 *sin6 = addr;
 	const struct sockaddr_in *sin = addr;
+
+	*peer = (struct in6_addr){};
+	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET) {
+		/* INADDR_ANY: TCP connects to a local address */
+		if (sin->sin_addr.s_addr)
+			ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, peer);
+		return ntohs(sin->sin_port);
+	}
+	if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6) {
+		*peer = sin6->sin6_addr;
+		return ntohs(sin6->sin6_port);
+	}
+	return 0;
+}
+
+/*
+ * Return the reason why options, rules or AUTOSMC exclude SMC with this address, or 0. The
+ * clcsock's connect() checks that the address is valid.
+ */
+static u32 sock_connect_refused(struct smc_sock *smc, const struct in6_addr *peer, u16 port)
+{
 	struct net *net = sock_net(smc_sock_sk(smc));
 	struct smc_rules_path path;
-	struct in6_addr peer = {};
-	u16 port = 0;
 
 	if (test_bit(SMC_SF_TCP_ONLY, &smc->flags))
 		return SMC_CLC_DECL_SOCKOPT;
-	if (len >= (int)sizeof(*sin) && sin->sin_family == AF_INET) {
-		port = ntohs(sin->sin_port);
-		/* INADDR_ANY: TCP connects to a local address */
-		if (sin->sin_addr.s_addr)
-			ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &peer);
-	} else if (len >= SIN6_LEN_RFC2133 && sin6->sin6_family == AF_INET6) {
-		port = ntohs(sin6->sin6_port);
-		peer = sin6->sin6_addr;
-	}
 	smc_rules_path(smc->clcsock.sock->sk, &path);
-	path.remote.addr = peer;
+	path.remote.addr = *peer;
 	path.remote.port = port;
 	if (smc_rules_check_deny(net, &path, false))
 		return SMC_CLC_DECL_RULE;
 	if (smc_autosmc_wants_tcp(net, &smc->autosmc, &path, false, sk_uid(smc_sock_sk(smc))))
 		return SMC_CLC_DECL_SHORT;
-	return smc_hs_check_allowed(net, &peer, port);
+	return 0;
 }
 
-/* Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS or an error. */
+/*
+ * Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS, SMC_DEFERRED_OVER: the connection
+ * begins as TCP, or an error.
+ */
 static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
+	struct in6_addr peer;
 	u32 force_tcp;
+	u16 port;
 	int rc;
 
 	sock_owned_by_me(sk);
 	if (!smc_sock_is_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
-	force_tcp = sock_connect_refused(smc, addr, len);
+	port = sock_connect_read_addr(addr, len, &peer);
+	force_tcp = sock_connect_refused(smc, &peer, port);
+	if (!force_tcp && smc_deferred_suits(smc, &peer, port) && !smc_deferred_start(smc))
+		return SMC_DEFERRED_OVER;
+	/* not before: it makes the caller the probe of a server, and a deferred one tries none */
+	if (!force_tcp)
+		force_tcp = smc_hs_check_allowed(sock_net(sk), &peer, port);
 	if (force_tcp)
 		smc_clcsock_withdraw_option(&smc->clcsock);
 	else
@@ -306,6 +339,7 @@ static int sock_connect_end(struct socket *sock, void *addr, int len)
 		rc = sock_error(sk) ?: -ECONNABORTED;
 		smc_stream_disconnect(smc);
 		break;
+	case SMC_MODE_DEFERRED:	/* without a handshake */
 	case SMC_MODE_UNDECIDED:
 	default:
 		rc = sock_error(sk) ?: -ECONNABORTED;
@@ -353,6 +387,8 @@ static int sock_disconnect(struct socket *sock, void *addr, int len, int flags)
 	sock_connect_cancel(smc);
 	if (smc_sock_mode(smc) == SMC_MODE_SMC)
 		smc_stream_disconnect(smc);
+	else if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+		smc_deferred_disconnect(smc);
 	if (listened)
 		smc_fallback_attach(smc, sock);
 	rc = smc_fallback_connect(smc, addr, len, flags);
@@ -378,7 +414,11 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 		return sock_disconnect(sock, addr, len, flags);
 	if (rc)
 		return rc;
-	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+	/* the connection of a deferred socket has failed: the next one is TCP */
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED &&
+	    smc->clcsock.sock->state == SS_UNCONNECTED)
+		smc_deferred_give_up(smc);
+	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED)
 		return sock_connect_tcp(sock, addr, len, flags);
 
 	lock_sock(sk);
@@ -392,6 +432,10 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 		break;
 	case SS_UNCONNECTED:
 		rc = sock_connect_begin(smc, addr, len);
+		if (rc == SMC_DEFERRED_OVER) {
+			release_sock(sk);
+			return sock_connect_tcp(sock, addr, len, flags);
+		}
 		if (rc != -EINPROGRESS)
 			goto out;
 		sock->state = SS_CONNECTING;
@@ -434,6 +478,8 @@ static int smc_sock_listen(struct socket *sock, int backlog)
 	rc = sock_enter_call(smc, sock);
 	if (rc)
 		return rc;
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED && sock->state == SS_UNCONNECTED)
+		smc_deferred_give_up(smc);
 	lock_sock(sk);
 	rc = -EINVAL;
 	if (sock->state != SS_UNCONNECTED)
@@ -479,11 +525,10 @@ static int smc_sock_getname(struct socket *sock, struct sockaddr *addr, int peer
 	struct smc_sock *smc = smc_sk(sock->sk);
 
 	if (peer && (smc_sock_is_connecting(smc) ||
-		     (smc_sock_mode(smc) == SMC_MODE_SMC &&
-		      inet_sk_state_load(sock->sk) == TCP_CLOSE)))
+		     (smc_sock_is_smc(smc) && inet_sk_state_load(sock->sk) == TCP_CLOSE)))
 		return -ENOTCONN;
 	/* 2 returns the address even if the clcsock timed out: the connection outlives that */
-	if (peer && smc_sock_mode(smc) == SMC_MODE_SMC)
+	if (peer && smc_sock_is_smc(smc))
 		peer = 2;
 	return smc_sock_clcsock_ops(smc)->getname(smc->clcsock.sock, addr, peer);
 }
@@ -506,6 +551,16 @@ again:
 		return rc;
 	case SMC_MODE_SMC:
 		return flags & MSG_FASTOPEN ? -EISCONN : smc_stream_sendmsg(smc, msg, len);
+	case SMC_MODE_DEFERRED:
+		/* its connect() has failed: this is one of TCP, as on an idle socket */
+		if (flags & MSG_FASTOPEN && smc->clcsock.sock->state == SS_UNCONNECTED &&
+		    !smc_deferred_exclude(smc, true))
+			goto again;
+		rc = smc_deferred_sendmsg(smc, msg, len);
+		if (rc == SMC_DEFERRED_OVER)
+			goto again;
+		sock->state = smc->clcsock.sock->state;
+		return rc;
 	case SMC_MODE_UNDECIDED:
 		break;
 	}
@@ -541,15 +596,26 @@ static int smc_sock_recvmsg(struct socket *sock, struct msghdr *msg, size_t len,
 
 	sock_enter_call(smc, sock);
 again:
-	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
 		return smc_fallback_recvmsg(smc, msg, len, flags);
+	case SMC_MODE_SMC:
+		if (!(flags & MSG_ERRQUEUE))
+			return smc_stream_recvmsg(smc, msg, len, flags);
+		break;
+	case SMC_MODE_DEFERRED:
+		rc = smc_deferred_recvmsg(smc, msg, len, flags);
+		if (rc == SMC_DEFERRED_OVER)
+			goto again;
+		return rc;
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
 	/* completions of MSG_ZEROCOPY first, then ICMP errors and time stamps of the clcsock */
 	if (flags & MSG_ERRQUEUE && !skb_queue_empty_lockless(&sk->sk_error_queue))
 		return smc_cmsg_recv_errqueue(smc, msg, len);
 	if (flags & MSG_ERRQUEUE)
 		return smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
-		return smc_stream_recvmsg(smc, msg, len, flags);
 	lock_sock(sk);
 	if (smc_sock_is_connecting(smc)) {
 		rc = sock_connect_wait(smc, sock_rcvtimeo(sk, flags & MSG_DONTWAIT), -EAGAIN);
@@ -582,6 +648,11 @@ again:
 		return smc_fallback_splice_read(smc, pos, pipe, len, flags);
 	case SMC_MODE_SMC:
 		return smc_stream_splice_read(smc, pipe, len, nonblock);
+	case SMC_MODE_DEFERRED:
+		rc = smc_deferred_splice_read(smc, pos, pipe, len, flags);
+		if (rc == SMC_DEFERRED_OVER)
+			goto again;
+		return rc;
 	case SMC_MODE_UNDECIDED:
 		break;
 	}
@@ -621,6 +692,12 @@ static ssize_t smc_sock_sendpage(struct socket *sock, struct page *page, int off
 		return rc;
 	case SMC_MODE_UNDECIDED:
 		return sock_no_sendpage(sock, page, offset, size, flags);
+	case SMC_MODE_DEFERRED:
+		sock_enter_call(smc, sock);
+		rc = smc_deferred_sendpage(smc, page, offset, size, flags);
+		if (rc != SMC_DEFERRED_OVER)
+			return rc;
+		break;
 	case SMC_MODE_SMC:
 		break;
 	}
@@ -636,10 +713,20 @@ static void smc_sock_splice_eof(struct socket *sock)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
 
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
+		if (smc_sock_clcsock_ops(smc)->splice_eof)
+			smc_sock_clcsock_ops(smc)->splice_eof(smc->clcsock.sock);
+		break;
+	case SMC_MODE_SMC:
 		smc_stream_flush(smc);
-	else if (smc_sock_mode(smc) == SMC_MODE_TCP && smc_sock_clcsock_ops(smc)->splice_eof)
-		smc_sock_clcsock_ops(smc)->splice_eof(smc->clcsock.sock);
+		break;
+	case SMC_MODE_DEFERRED:
+		smc_deferred_splice_eof(smc);
+		break;
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
 }
 #endif
 
@@ -654,6 +741,8 @@ static __poll_t smc_sock_poll(struct file *file, struct socket *sock, poll_table
 		return smc_fallback_poll(smc, file);
 	case SMC_MODE_SMC:
 		return smc_stream_poll(smc);
+	case SMC_MODE_DEFERRED:
+		return smc_deferred_poll(smc, file);
 	case SMC_MODE_UNDECIDED:
 		break;
 	}
@@ -675,14 +764,22 @@ static int smc_sock_shutdown(struct socket *sock, int how)
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	sock_enter_call(smc, sock);
-	if (smc_sock_mode(smc) == SMC_MODE_TCP) {
+	switch (smc_sock_mode(smc)) {
+	case SMC_MODE_TCP:
 		rc = smc_fallback_shutdown(smc, how);
 		sock->state = smc->clcsock.sock->state;
 		return rc;
-	}
-	if (smc_sock_mode(smc) == SMC_MODE_SMC)
+	case SMC_MODE_SMC:
 		return smc_stream_shutdown(smc, how);
-
+	case SMC_MODE_DEFERRED:
+		rc = smc_deferred_shutdown(smc, how);
+		if (rc == SMC_DEFERRED_OVER)
+			return smc_sock_shutdown(sock, how);
+		sock->state = smc->clcsock.sock->state;
+		return rc;
+	case SMC_MODE_UNDECIDED:
+		break;
+	}
 	lock_sock(sk);
 	rc = 0;
 	if (smc->listener) {
@@ -719,14 +816,15 @@ out:
 static int smc_sock_setsockopt(struct socket *sock, int level, int name, sockptr_t val,
 			       unsigned int len)
 {
+	bool nonblock = sock->file && sock->file->f_flags & O_NONBLOCK;
 	struct smc_sock *smc = smc_sk(sock->sk);
 	u8 copy[SMC_SOCKOPT_COPY] = {};
 	bool copied;
 	int rc;
 
 	copied = smc_sockopt_copy(level, name, copy, &val, len);
-	if (smc_sockopt_excludes_smc(level, name, val, len))
-		sock_exclude_smc(smc);
+	if (smc_sockopt_excludes_smc(level, name, val, len) && sock_exclude_smc(smc, !nonblock))
+		return -EAGAIN;
 	rc = smc_sockopt_set(smc, sock, level, name, val, len, copied);
 	if (!rc && level == SOL_SMC)
 		smc_accept_sync_flags(smc);
@@ -764,8 +862,14 @@ static int smc_sock_gettstamp(struct socket *sock, void __user *stamp, bool time
 static int smc_sock_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
+	enum smc_mode mode = smc_sock_mode(smc);
 
-	if (smc_sock_mode(smc) != SMC_MODE_TCP)
+	/*
+	 * For TCP_ZEROCOPY_RECEIVE. The caller holds mmap_lock, and a page fault of recv() waits
+	 * for that with both sockets locked: neither this nor TCP's mmap() takes a socket lock.
+	 */
+	if (mode != SMC_MODE_TCP &&
+	    (mode != SMC_MODE_DEFERRED || !smc_deferred_stop_asking(smc)))
 		return sock_no_mmap(file, sock, vma);
 	return smc_sock_clcsock_ops(smc)->mmap(file, smc->clcsock.sock, vma);
 }
@@ -905,9 +1009,12 @@ int __init smc_family_init(void)
 	rc = smc_stream_init();
 	if (rc)
 		goto out_sock;
-	rc = smc_accept_init();
+	rc = smc_deferred_init();
 	if (rc)
 		goto out_stream;
+	rc = smc_accept_init();
+	if (rc)
+		goto out_deferred;
 	rc = smc_clcsock_init();
 	if (rc)
 		goto out_accept;
@@ -917,6 +1024,8 @@ int __init smc_family_init(void)
 	return 0;
 out_accept:
 	smc_accept_exit();
+out_deferred:
+	smc_deferred_exit();
 out_stream:
 	smc_stream_exit();
 out_sock:
@@ -931,6 +1040,7 @@ void smc_family_exit(void)
 	/* a softirq may still run a callback of a released clcsock */
 	synchronize_net();
 	smc_accept_exit();
+	smc_deferred_exit();
 	smc_stream_exit();
 	smc_sock_exit();
 }

@@ -816,6 +816,8 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	lgr->caps = SMC_PEER_CAPS_OWN;
 	if (!READ_ONCE(smc_settings_get(net)->write_imm))
 		lgr->caps &= ~SMC_CAP_WRITE_IMM;
+	if (READ_ONCE(smc_settings_get(net)->upgrade_bytes))
+		lgr->caps |= SMC_CAP_UPGRADE;
 	mutex_init(&lgr->failover_mutex);
 	mutex_init(&lgr->mutex);
 	init_waitqueue_head(&lgr->fence_wait);

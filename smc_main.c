@@ -50,6 +50,7 @@
 #include <smc/handshake/admission.h>
 #include <smc/handshake/handshake.h>
 #include <smc/handshake/autosmc.h>
+#include <smc/handshake/upgradable.h>
 #include <smc/handshake/negcache.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
@@ -99,6 +100,7 @@ static const struct main_subsystem main_subsystems[] = {
 	{ "rules", smc_rules_init, smc_rules_exit },
 	{ "negative cache", smc_negcache_init, smc_negcache_exit },
 	{ "AUTOSMC", smc_autosmc_init, smc_autosmc_exit },
+	{ "servers to upgrade with", smc_upgradable_init, smc_upgradable_exit },
 	{ "handshake limits", smc_admission_init, smc_admission_exit },
 	{ "hosts", smc_host_init, smc_host_exit },
 	{ "sysctl", smc_sysctl_init, smc_sysctl_exit },

@@ -8,6 +8,7 @@
 #include <linux/lockdep.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <linux/user_namespace.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <smc/base/fault.h>
@@ -238,6 +239,9 @@ static int __net_init settings_net_init(struct net *net)
 
 	if (smc_settings_is_heir(net)) {
 		settings_inherit(sn);
+		/* only the administrator of the machine turns it on */
+		if (net->user_ns != &init_user_ns)
+			sn->upgrade_bytes = 0;
 		return 0;
 	}
 	spin_lock_init(&sn->lock);

@@ -149,6 +149,16 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_RX_UPGRADE]		= "rx_upgrade",
 	[SMC_STAT_RX_UPGRADE_DROP]	= "rx_upgrade_drop",
 	[SMC_STAT_UPGRADE_AGAIN]	= "upgrade_again",
+	[SMC_STAT_DEFERRED]		= "deferred",
+	[SMC_STAT_UPGRADE_ASKED]	= "upgrade_asked",
+	[SMC_STAT_UPGRADE_REFUSED]	= "upgrade_refused",
+	[SMC_STAT_UPGRADE_UNKNOWN]	= "upgrade_unknown",
+	[SMC_STAT_UPGRADE_LATER]	= "upgrade_later",
+	[SMC_STAT_UPGRADE_EXCLUDED]	= "upgrade_excluded",
+	[SMC_STAT_UPGRADE_MEMORY]	= "upgrade_memory",
+	[SMC_STAT_UPGRADE_WITHDRAWN]	= "upgrade_withdrawn",
+	[SMC_STAT_UPGRADED]		= "upgraded",
+	[SMC_STAT_UPGRADE_TCP_BYTES]	= "upgrade_tcp_bytes",
 };
 
 static struct stats_net *stats_of_net(struct net *net)

@@ -2,6 +2,7 @@
 /* sysctl net.smc.*: a view of struct smc_settings in each namespace. */
 #include <linux/slab.h>
 #include <linux/sysctl.h>
+#include <linux/user_namespace.h>
 #include <net/net_namespace.h>
 #include <smc/base/fault.h>
 #include <smc/base/host.h>
@@ -251,6 +252,12 @@ static const struct ctl_table sysctl_template[] = {
 		.extra1 = SYSCTL_ONE,
 		.extra2 = &autosmc_time_max,
 	}, {
+		.procname = "upgrade_bytes",
+		.data = SMC_SETTINGS_DATA(upgrade_bytes),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
 		.procname = "netns_inherit",
 		.data = &smc_settings_inherit,
 		.maxlen = sizeof(u8),
@@ -288,6 +295,13 @@ static bool sysctl_is_of_machine(const struct ctl_table *entry)
 	return entry->data == &smc_host_mem_max || entry->data == &smc_settings_inherit;
 }
 
+/* Upgrades in place are for those that the administrator of the machine trusts with them. */
+static bool sysctl_is_read_only(const struct net *net, size_t i)
+{
+	return sysctl_template[i].data == SMC_SETTINGS_DATA(upgrade_bytes) &&
+	       net->user_ns != &init_user_ns;
+}
+
 static int __net_init sysctl_net_init(struct net *net)
 {
 	struct smc_settings *sn = smc_settings_get(net);
@@ -306,6 +320,8 @@ static int __net_init sysctl_net_init(struct net *net)
 		else if (!sysctl_is_of_machine(&table[i]))
 			table[i].data = (u8 *)sn + (uintptr_t)sysctl_template[i].data;
 		else if (!net_eq(net, &init_net))
+			table[i].mode = 0444;
+		if (sysctl_is_read_only(net, i))
 			table[i].mode = 0444;
 	}
 	sn->sysctl_table = table;

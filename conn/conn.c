@@ -149,6 +149,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link,
 	if (upgrade) {
 		conn->upgrade = &container_of(conn, struct conn_with_upgrade, conn)->upgrade;
 		*conn->upgrade = *upgrade;
+		conn->upgrade->conn = conn;
 	}
 	kref_init(&conn->ref);
 	spin_lock_init(&conn->lock);

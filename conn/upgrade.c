@@ -8,6 +8,7 @@
  * would get an error, so what TCP has received, or not delivered, does not matter: the peer learns
  * it from its own TCP.
  */
+#include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/conn/conn.h>
 #include <smc/lgr/lgr.h>
@@ -39,9 +40,12 @@ int smc_conn_upgrade_feed_locked(struct smc_conn *conn, enum smc_upgrade_event e
 	if (rc)
 		return rc;
 	trace_smc_conn_upgrade(conn->token, event, &up->fsm);
-	/* the record of the request is of no use after GO */
-	if (conn->role == SMC_SERVER && from != up->fsm.agree && up->fsm.agree == SMC_UPGRADE_SMC)
-		more |= ACT(FREE_SLOT);
+	if (from != up->fsm.agree && up->fsm.agree == SMC_UPGRADE_SMC) {
+		smc_stats_inc(conn->net, SMC_STAT_UPGRADED);
+		/* the record of the request is of no use after GO */
+		if (conn->role == SMC_SERVER)
+			more |= ACT(FREE_SLOT);
+	}
 	*actions |= more;
 	return 0;
 }
@@ -126,6 +130,8 @@ static bool upgrade_take_s(struct smc_conn *conn, const struct smc_cdc_msg *msg)
 		return false;
 	if (rc == SMC_UPGRADE_S_NONE)
 		return true;
+	if (rc == SMC_UPGRADE_S_NEW)
+		smc_stats_add(conn->net, SMC_STAT_UPGRADE_TCP_BYTES, msg->s);
 	event = news.end ? SMC_UPGRADE_EV_PEER_S_END : SMC_UPGRADE_EV_PEER_S;
 	return !smc_conn_upgrade_feed_locked(conn, event, &up->actions) &&
 	       !smc_conn_upgrade_look_at_tcp_locked(conn, &up->actions);

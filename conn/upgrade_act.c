@@ -11,6 +11,7 @@
  * nothing, since the connection has element and token from its creation. GO is the first message,
  * and waits in READY until it is posted, because until then every failure leaves TCP as it was.
  */
+#include <smc/base/stats.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
@@ -117,6 +118,13 @@ static void upgrade_act_on_timers(struct smc_conn *conn, u32 actions)
 		smc_conn_timer_peer_must_speak(conn);
 }
 
+static void upgrade_set_s(struct smc_conn *conn, u64 s)
+{
+	conn->upgrade->tx_s = s;
+	conn->upgrade->tx_known = true;
+	smc_stats_add(conn->net, SMC_STAT_UPGRADE_TCP_BYTES, s);
+}
+
 /* Fix S where the application has closed on TCP; an open socket does it itself. */
 static unsigned int upgrade_try_gate(struct smc_conn *conn)
 {
@@ -125,8 +133,7 @@ static unsigned int upgrade_try_gate(struct smc_conn *conn)
 
 	if (!up->end_known)
 		return SMC_CONN_TRY_GATE;
-	up->tx_s = up->end_s;
-	up->tx_known = true;
+	upgrade_set_s(conn, up->end_s);
 	smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_GATE_SHUT, &actions);
 	return upgrade_act(conn, actions);
 }
@@ -372,15 +379,13 @@ void smc_conn_upgrade_look(struct smc_conn *conn)
  */
 void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s)
 {
-	struct smc_conn_upgrade *up = conn->upgrade;
 	struct smc_conn_notification note;
 	u32 actions = 0;
 
 	spin_lock_bh(&conn->lock);
 	/* first the state: a message that is sent for it has S */
 	if (!smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_GATE_SHUT, &actions)) {
-		up->tx_s = s;
-		up->tx_known = true;
+		upgrade_set_s(conn, s);
 		if (smc_conn_upgrade_look_at_tcp_locked(conn, &actions))
 			smc_conn_upgrade_feed_locked(conn, SMC_UPGRADE_EV_VIOLATION, &actions);
 	}
@@ -432,5 +437,21 @@ void smc_conn_upgrade_get_states(struct smc_conn *conn, struct smc_upgrade *stat
 {
 	spin_lock_bh(&conn->lock);
 	*states = conn->upgrade->fsm;
+	spin_unlock_bh(&conn->lock);
+}
+
+/**
+ * smc_conn_upgrade_get_view() - Read what a reader has to know, at one moment
+ * @conn: connection with an upgrade
+ * @view: filled in
+ *
+ * Context: Takes conn->lock.
+ */
+void smc_conn_upgrade_get_view(struct smc_conn *conn, struct smc_conn_upgrade_view *view)
+{
+	spin_lock_bh(&conn->lock);
+	view->states = conn->upgrade->fsm;
+	view->rx_s = conn->upgrade->rx_s;
+	view->ended = conn->rx.ended;
 	spin_unlock_bh(&conn->lock);
 }

@@ -23,6 +23,31 @@ static u32 lgr_max_conns(const struct smc_lgr *lgr)
 	return min_t(u32, lgr->peer.max_conns, SMC_LGR_CONNS_MAX);
 }
 
+static bool lgr_has_place_locked(const struct smc_lgr *lgr)
+{
+	return !smc_lgr_is_dead(lgr) && !lgr->phase_out_reason &&
+	       lgr->nconns + lgr->reserved < min(lgr_max_conns(lgr),
+						 SMC_LGR_CONNS_MAX - lgr->nkept);
+}
+
+/**
+ * smc_lgr_has_place() - check whether a group could take another connection now
+ * @lgr: group
+ *
+ * Any context; a leaf lock, for a moment.
+ *
+ * Return: true if it has a free place and takes connections.
+ */
+bool smc_lgr_has_place(struct smc_lgr *lgr)
+{
+	bool has;
+
+	xa_lock_bh(&lgr->conns);
+	has = lgr_has_place_locked(lgr);
+	xa_unlock_bh(&lgr->conns);
+	return has;
+}
+
 /**
  * smc_lgr_reserve_conn() - reserve a place for a connection
  * @lgr: group
@@ -38,9 +63,7 @@ bool smc_lgr_reserve_conn(struct smc_lgr *lgr)
 
 	lockdep_assert_held(&smc_registry.lock);
 	xa_lock_bh(&lgr->conns);
-	if (!smc_lgr_is_dead(lgr) && !lgr->phase_out_reason &&
-	    lgr->nconns + lgr->reserved < min(lgr_max_conns(lgr),
-					      SMC_LGR_CONNS_MAX - lgr->nkept)) {
+	if (lgr_has_place_locked(lgr)) {
 		lgr->reserved++;
 		ok = true;
 	}

@@ -76,6 +76,7 @@ void smc_link_report_lost(struct smc_link *link, enum smc_link_reason reason);
 void smc_link_report_failover(struct smc_link *link, u32 conns);
 
 /* lgr/conns.c */
+bool smc_lgr_has_place(struct smc_lgr *lgr);
 bool smc_lgr_reserve_conn(struct smc_lgr *lgr);
 
 /**

@@ -464,19 +464,62 @@ bool smc_registry_host_is_busy(struct net *net, const struct in6_addr *tcp_addr,
 }
 
 /**
+ * smc_registry_has_client() - check whether a client could continue a TCP connection over a group
+ * @net: namespace
+ * @own_addr: our address in the connection, IPv4 as v4-mapped
+ * @addr: address of the client, likewise
+ * @cap: capability that the client must have
+ *
+ * A group in its first contact counts: the client may be further. Any context.
+ *
+ * Return: true if a group of this server lives between these addresses.
+ */
+bool smc_registry_has_client(struct net *net, const struct in6_addr *own_addr,
+			     const struct in6_addr *addr, enum smc_peer_cap cap)
+{
+	struct smc_lgr *lgr;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(lgr, smc_registry_by_addr(net, addr), addr_entry)
+		if (lgr->role == SMC_SERVER && lgr_leads_to_host(lgr, net, addr, false) &&
+		    smc_peer_can(&lgr->peer, cap) &&
+		    ipv6_addr_equal(&lgr->peer.own_addr, own_addr))
+			break;
+	rcu_read_unlock();
+	return lgr;
+}
+
+/**
+ * smc_lgr_serves_path() - check whether a group serves a connection with this path
+ * @lgr: group
+ * @own: device and port of the connection's path; NULL: any link will do
+ * @vlan: VLAN of the connection
+ *
+ * Any context.
+ *
+ * Return: true if so: VLAN and a usable link fit.
+ */
+bool smc_lgr_serves_path(struct smc_lgr *lgr, const struct smc_path *own, u16 vlan)
+{
+	return (lgr->peer.version > 1 || lgr->peer.vlan == vlan) && lgr_has_port_link(lgr, own);
+}
+
+/**
  * smc_lgr_find_by_addr() - find a client's group over which a TCP connection could continue
  * @net: namespace
  * @addr: address of the server, IPv4 as v4-mapped: that of the group's first contact
+ * @own_addr: our address, likewise; NULL: not known yet
  * @vlan: VLAN of the connection
  * @own: device and port of the connection's path; the group must have a usable link over them;
  *	NULL: any link will do
  * @cap: capability that the server must have
  *
- * Takes no lock, and reserves no place. Any context.
+ * Takes no lock but a leaf, and reserves no place. Any context.
  *
- * Return: a group that is ready and lives, with a reference, or NULL.
+ * Return: a group that is ready, lives and has a place, with a reference, or NULL.
  */
-struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *addr, u16 vlan,
+struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *addr,
+				     const struct in6_addr *own_addr, u16 vlan,
 				     const struct smc_path *own, enum smc_peer_cap cap)
 {
 	struct smc_lgr *lgr;
@@ -485,9 +528,28 @@ struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *add
 	hlist_for_each_entry_rcu(lgr, smc_registry_by_addr(net, addr), addr_entry)
 		if (lgr->role == SMC_CLIENT && lgr_leads_to_host(lgr, net, addr, true) &&
 		    smc_peer_can(&lgr->peer, cap) &&
-		    (lgr->peer.version > 1 || lgr->peer.vlan == vlan) &&
-		    lgr_has_port_link(lgr, own) && kref_get_unless_zero(&lgr->ref))
+		    (!own_addr || ipv6_addr_equal(&lgr->peer.own_addr, own_addr)) &&
+		    smc_lgr_serves_path(lgr, own, vlan) && smc_lgr_has_place(lgr) &&
+		    kref_get_unless_zero(&lgr->ref))
 			break;
 	rcu_read_unlock();
 	return lgr;
+}
+
+/**
+ * smc_lgr_reserve_place() - reserve a place for a connection in a group that was found by address
+ * @lgr: group
+ *
+ * Used up or given back as that of smc_lgr_reserve_conn(). Process context, sleeps.
+ *
+ * Return: true if the group had a free place and takes connections.
+ */
+bool smc_lgr_reserve_place(struct smc_lgr *lgr)
+{
+	bool ok;
+
+	mutex_lock(&smc_registry.lock);
+	ok = smc_lgr_reserve_conn(lgr);
+	mutex_unlock(&smc_registry.lock);
+	return ok;
 }

@@ -277,12 +277,14 @@ struct llc_upgrade_slot {
  * @slots: one for each request that may be under way
  * @records: server: the last answers
  * @ended: requests whose end is to be reported
+ * @reserved: client: places reserved for requests that are being prepared
  * @last_link: slot of the link that carried the last message; used by smc_llc.upgrade_work only
  */
 struct llc_upgrade {
 	struct llc_upgrade_slot slots[SMC_UPGRADE_SLOTS];
 	struct smc_upgrade_slots records;
 	struct list_head ended;
+	u32 reserved;
 	u32 last_link;
 };
 

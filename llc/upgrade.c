@@ -37,10 +37,15 @@ static const struct smc_upgrade_events *upgrade_events;
  * @events: table; NULL: each request is refused, the reason is UNKNOWN
  *
  * Before the first group exists.
+ *
+ * Return: the table before, which a test registers again.
  */
-void smc_upgrade_set_events(const struct smc_upgrade_events *events)
+const struct smc_upgrade_events *smc_upgrade_set_events(const struct smc_upgrade_events *events)
 {
+	const struct smc_upgrade_events *old = upgrade_events;
+
 	upgrade_events = events;
+	return old;
 }
 
 /**
@@ -271,37 +276,83 @@ static unsigned long upgrade_slot_send(struct smc_llc *llc, u32 i)
 /* ---- client ---- */
 
 /**
+ * smc_upgrade_reserve() - client: reserve a place for a request that will be prepared
+ * @lgr: group
+ *
+ * Before memory is taken for it, and before the peer is waited for: what is prepared in vain costs
+ * both. The place is used up by smc_upgrade_ask(), or given back by smc_upgrade_unreserve(). Any
+ * context but hard interrupt.
+ *
+ * Return: 0; -EOPNOTSUPP: the peer cannot; -EBUSY: too many requests are under way or prepared;
+ * -ECONNABORTED: the group is dead.
+ */
+int smc_upgrade_reserve(struct smc_lgr *lgr)
+{
+	struct smc_llc *llc = lgr->llc;
+	struct llc_upgrade *up = &llc->upgrade;
+	int rc = 0;
+	u32 i, n;
+
+	if (lgr->role != SMC_CLIENT || !smc_peer_can(&lgr->peer, SMC_CAP_UPGRADE))
+		return -EOPNOTSUPP;
+	spin_lock_bh(&llc->lock);
+	n = up->reserved;
+	for (i = 0; i < SMC_UPGRADE_SLOTS; i++)
+		n += up->slots[i].req ? 1 : 0;
+	if (llc->dead)
+		rc = -ECONNABORTED;
+	else if (n >= SMC_UPGRADE_SLOTS)
+		rc = -EBUSY;
+	else
+		up->reserved++;
+	spin_unlock_bh(&llc->lock);
+	return rc;
+}
+
+/**
+ * smc_upgrade_unreserve() - client: give a reserved place back
+ * @lgr: group
+ *
+ * Any context but hard interrupt.
+ */
+void smc_upgrade_unreserve(struct smc_lgr *lgr)
+{
+	struct smc_llc *llc = lgr->llc;
+
+	spin_lock_bh(&llc->lock);
+	llc->upgrade.reserved--;
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
  * smc_upgrade_ask() - client: ask the server to continue a connection over the group
- * @lgr: group; the caller has a reference until the request has ended
+ * @lgr: group with a place reserved for this request, which is used up; the caller has a reference
+ *	on the group until the request has ended
  * @req: request, which belongs to the group from now on
  *
  * Any context but hard interrupt.
  *
- * Return: 0; -EOPNOTSUPP: the peer cannot; -EBUSY: too many requests are under way; -ECONNABORTED:
- * the group is dead.
+ * Return: 0; -ECONNABORTED: the group is dead.
  */
 int smc_upgrade_ask(struct smc_lgr *lgr, struct smc_upgrade_req *req)
 {
 	struct smc_llc *llc = lgr->llc;
 	struct llc_upgrade_slot *slot;
-	int rc = -EBUSY;
+	int rc = -ECONNABORTED;
 	u32 i;
 
-	if (lgr->role != SMC_CLIENT || !smc_peer_can(&lgr->peer, SMC_CAP_UPGRADE))
-		return -EOPNOTSUPP;
 	spin_lock_bh(&llc->lock);
-	for (i = 0; i < SMC_UPGRADE_SLOTS && rc == -EBUSY; i++) {
+	llc->upgrade.reserved--;
+	for (i = 0; i < SMC_UPGRADE_SLOTS && rc && !llc->dead; i++) {
 		slot = &llc->upgrade.slots[i];
-		if (llc->dead) {
-			rc = -ECONNABORTED;
-		} else if (!slot->req) {
-			slot->number = smc_upgrade_number_next(slot->number ?: i);
-			slot->state = LLC_UPGRADE_ASKED;
-			slot->req = req;
-			req->number = slot->number;
-			upgrade_send_anew(llc, slot);
-			rc = 0;
-		}
+		if (slot->req)
+			continue;
+		slot->number = smc_upgrade_number_next(slot->number ?: i);
+		slot->state = LLC_UPGRADE_ASKED;
+		slot->req = req;
+		req->number = slot->number;
+		upgrade_send_anew(llc, slot);
+		rc = 0;
 	}
 	spin_unlock_bh(&llc->lock);
 	return rc;

@@ -183,6 +183,8 @@ static int diag_put_attrs(const struct diag_dump *d, const struct smc_sock_info 
 	rc = nla_put_u8(d->skb, SMC_DIAG_SHUTDOWN, READ_ONCE(info->sk->sk_shutdown));
 	if (!rc)
 		rc = nla_put(d->skb, SMC_DIAG_FALLBACK, sizeof(fback), &fback);
+	if (!rc && info->deferred)
+		rc = nla_put_flag(d->skb, SMC_DIAG_OWN_DEFERRED);
 	if (!rc && info->token && diag_attr_requested(d, SMC_DIAG_CONNINFO))
 		rc = diag_put_conninfo(d->skb, info);
 	if (!rc && info->link.valid && diag_attr_requested(d, SMC_DIAG_LGRINFO))

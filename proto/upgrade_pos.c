@@ -154,7 +154,8 @@ bool smc_upgrade_rx_at_end(enum smc_upgrade_rx state, const struct smc_upgrade_r
 	case SMC_UPGRADE_RX_OPEN_END:
 		return true;
 	case SMC_UPGRADE_RX_RING:
-		return ended;
+		/* @tcp may be older than @state */
+		return ended && smc_upgrade_rx_check_tcp(rx, tcp) == 1;
 	default:
 		return false;
 	}

@@ -46,6 +46,8 @@ EXEMPT = {
     ("rdma/region.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
     ("socket/inet.c", "inet_register_protosw"): "does not say whether it did",
     ("base/hs_ctrl.c", "register_bpf_struct_ops"): "the module goes without, as a build without BTF does",
+    ("handshake/upgradable.c", "kvcalloc"): "net.smc.upgrade_bytes is off there; nothing is remembered",
+    ("socket/upgrade.c", "kzalloc"): "net.smc.upgrade_bytes is off there; the connection is TCP",
     ("base/fault.c", "*"): "is not part of the module that users run",
     ("netlink/sock_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }

@@ -279,6 +279,12 @@ class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos
 # short connections make the next ones TCP for a time, in virtual time
 [ "$flavour" = debug ] || run "$p-autosmc" --topology netns --virtual-time --module ours \
 	--script "$cases/autosmc.sh" --timeout 300
+# connections that begin as TCP and change over in mid-stream; in virtual time, else it depends on the
+# host which of two messages is the first
+[ "$flavour" = debug ] || run "$p-upgrade" --topology netns --virtual-time --module ours "${mtu[@]}" \
+	--script "$cases/upgrade.sh" --env RATE=200mbit --timeout 900
+[ "$flavour" = plain ] || extra run "$p-upgrade" --topology netns --module ours "${mtu[@]}" \
+	--script "$cases/upgrade.sh" --timeout 900 --env "PATIENCE=$patience"
 
 # a peer whose RNIC gets nothing any more, in virtual time: registrations do not wait for it
 [ "$flavour" = debug ] || run "$p-deaf" --topology netns --virtual-time --module ours \

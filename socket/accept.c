@@ -32,6 +32,7 @@
 #include <smc/handshake/autosmc.h>
 #include <smc/proto/clc_msg.h>
 #include "accept.h"
+#include "deferred.h"
 #include "fallback.h"
 #include "sockopt.h"
 #include "stream.h"
@@ -257,7 +258,10 @@ void smc_accept_release_transport(struct smc_sock *smc, bool reset)
 	smc_sock_table_del(smc);
 	if (sk->sk_socket)
 		accept_note_use(smc);
-	reset = smc_stream_close(smc, reset, sk->sk_socket);
+	if (smc->deferred)
+		reset = smc_deferred_close(smc, reset, sk->sk_socket);
+	else
+		reset = smc_stream_close(smc, reset, sk->sk_socket);
 	if (smc->clcsock.sock && smc->clcsock.sock->sk)
 		smc_fallback_detach(smc);
 	smc_clcsock_release(&smc->clcsock, reset);
@@ -410,7 +414,7 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
 	hs->done = accept_child_done;
 	hs->owner = child;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
-	smc_sockopt_ring_sizes(child, &hs->sndbuf, &hs->rcvbuf);
+	smc_sock_get_ring_sizes(child, &hs->sndbuf, &hs->rcvbuf);
 	smc_hs_server_setup(hs);
 	refcount_inc(&l->ref);
 	child->parent = l;
@@ -461,6 +465,14 @@ static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int ke
 	return child;
 }
 
+/* A child whose SYN had no SMC option: TCP, which a client with a group may want to upgrade. */
+static void accept_child_start_tcp(struct smc_sock *child, u32 refused)
+{
+	if (refused || !smc_deferred_may_be_asked(child) || smc_deferred_start(child))
+		smc_fallback_start(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
+	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
+}
+
 /* Take one child from the clcsock. Return 0, -EAGAIN: there is none, or another error. */
 static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 {
@@ -490,8 +502,7 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 		accept_child_start(l, child, refused ?: accept_child_declined(child, &path));
 		return 0;
 	}
-	smc_fallback_start(child, refused ?: SMC_CLC_DECL_PEER_NO_SMC, 0, true);
-	smc_sock_set_state(child, TCP_ESTABLISHED, 0, 0);
+	accept_child_start_tcp(child, refused);
 	if (!accept_child_ready(l, child))
 		accept_child_drop(child);
 	return 0;

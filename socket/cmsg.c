@@ -98,14 +98,53 @@ static void cmsg_put_tstamps(struct msghdr *msg, const struct sock *sk, ktime_t 
 		put_cmsg_scm_timestamping(msg, &tss);
 }
 
-/* Return TCP_INQ: readable bytes, or 1 before the end of the stream, so that it gets read. */
-static int cmsg_inq(struct smc_conn *conn, bool in_line)
+/*
+ * Return TCP_INQ: readable bytes and @more, or 1 before the end of the stream, so that it gets
+ * read.
+ */
+static int cmsg_inq(struct smc_conn *conn, bool in_line, size_t more)
 {
-	size_t n = smc_rx_get_readable(conn) + smc_rx_has_held_byte(conn, in_line);
+	size_t n = more + smc_rx_get_readable(conn) + smc_rx_has_held_byte(conn, in_line);
 
 	if (!n && READ_ONCE(conn->rx.peer_state) & (SMC_CDC_S_DONE | SMC_CDC_S_CLOSED))
 		return 1;
 	return min_t(size_t, n, INT_MAX);
+}
+
+/**
+ * smc_cmsg_put_inq() - report how much is left for a reader, if an option asks for it
+ * @smc: socket, locked
+ * @conn: connection of the socket; NULL: its ring is not visible yet
+ * @msg: message of the call
+ * @more: bytes that TCP has for the reader
+ */
+void smc_cmsg_put_inq(const struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
+		      u32 more)
+{
+	if (!msg->msg_get_inq && !cmsg_inq_enabled(smc))
+		return;
+	if (conn)
+		msg->msg_inq = cmsg_inq(conn, sock_flag(&smc->inet.sk, SOCK_URGINLINE), more);
+	else
+		msg->msg_inq = min_t(u32, more, INT_MAX);
+	if (cmsg_inq_enabled(smc))
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq), &msg->msg_inq);
+}
+
+/**
+ * smc_cmsg_put_stamps() - put the time stamps of bytes of the ring
+ * @smc: socket, locked
+ * @conn: connection of the socket
+ * @msg: message of the call
+ * @ahead: offset of the end of these bytes from the read position (MSG_PEEK)
+ */
+void smc_cmsg_put_stamps(const struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
+			 size_t ahead)
+{
+	ktime_t at = smc_timestamp_get(conn, ahead);
+
+	if (at)
+		cmsg_put_tstamps(msg, &smc->inet.sk, at);
 }
 
 /**
@@ -121,16 +160,9 @@ static int cmsg_inq(struct smc_conn *conn, bool in_line)
 void smc_cmsg_put(const struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg, bool some,
 		  size_t ahead)
 {
-	const struct sock *sk = &smc->inet.sk;
-	ktime_t at = some ? smc_timestamp_get(conn, ahead) : 0;
-
-	if (at)
-		cmsg_put_tstamps(msg, sk, at);
-	if (!msg->msg_get_inq && !cmsg_inq_enabled(smc))
-		return;
-	msg->msg_inq = cmsg_inq(conn, sock_flag(sk, SOCK_URGINLINE));
-	if (cmsg_inq_enabled(smc))
-		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(msg->msg_inq), &msg->msg_inq);
+	if (some)
+		smc_cmsg_put_stamps(smc, conn, msg, ahead);
+	smc_cmsg_put_inq(smc, conn, msg, 0);
 }
 
 /**

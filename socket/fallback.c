@@ -19,9 +19,45 @@
 #include <smc/base/rules.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include "deferred.h"
 #include "fallback.h"
 
 /* ---- errors ------------------------------------------------------------------ */
+
+/* The error with which the clcsock has ended becomes ours. */
+static void fallback_move_error(struct smc_sock *smc, int err)
+{
+	lockdep_assert_held(&smc->state_lock);
+	if (smc->deferred) {
+		/* whoever has taken it, the connection has to know that TCP has ended */
+		smc_deferred_note_error(smc, err);
+		/* an upgrade that has died is reported once */
+		if (test_and_set_bit(SMC_SF_ERR_REPORTED, &smc->flags) &&
+		    smc->mode == SMC_MODE_DEFERRED)
+			return;
+	}
+	WRITE_ONCE(smc_sock_sk(smc)->sk_err, err);
+}
+
+/* Move or copy the error of the clcsock. */
+static void fallback_take_error(struct smc_sock *smc)
+{
+	struct sock *csk = smc->clcsock.sock->sk;
+	int err;
+
+	lockdep_assert_held(&smc->state_lock);
+	if (inet_sk_state_load(csk) == TCP_CLOSE) {
+		err = xchg(&csk->sk_err, 0);
+		if (err)
+			fallback_move_error(smc, err);
+		smc->err_copied = 0;
+	} else if (!smc->err_copied) {
+		err = READ_ONCE(csk->sk_err);
+		if (err)
+			WRITE_ONCE(smc_sock_sk(smc)->sk_err, err);
+		smc->err_copied = err;
+	}
+}
 
 /**
  * smc_fallback_pull_error() - take over the error of the clcsock
@@ -29,13 +65,14 @@
  *
  * The core answers SO_ERROR from the SMC socket, once. The error of a closed clcsock is moved. The
  * error of an open one (ICMP with IP_RECVERR) is copied, since it must also wake a reader that
- * sleeps in the clcsock. Any context; takes state_lock.
+ * sleeps in the clcsock. After an upgrade nothing is taken: the connection says what the error
+ * means, and reports it, unless it was moved before. Any context; takes state_lock.
  */
 void smc_fallback_pull_error(struct smc_sock *smc)
 {
 	struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
-	int err, soft;
+	int soft;
 
 	soft = READ_ONCE(csk->sk_err_soft);
 	if (soft != READ_ONCE(sk->sk_err_soft))
@@ -43,17 +80,9 @@ void smc_fallback_pull_error(struct smc_sock *smc)
 	if (!READ_ONCE(csk->sk_err))
 		return;
 	spin_lock_bh(&smc->state_lock);
-	if (inet_sk_state_load(csk) == TCP_CLOSE) {
-		err = xchg(&csk->sk_err, 0);
-		if (err)
-			WRITE_ONCE(sk->sk_err, err);
-		smc->err_copied = 0;
-	} else if (!smc->err_copied) {
-		err = READ_ONCE(csk->sk_err);
-		if (err)
-			WRITE_ONCE(sk->sk_err, err);
-		smc->err_copied = err;
-	}
+	/* a connection is adopted under the same lock */
+	if (!smc->conn)
+		fallback_take_error(smc);
 	spin_unlock_bh(&smc->state_lock);
 }
 
@@ -160,7 +189,7 @@ static void fallback_set_callbacks(struct sock *csk)
 void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
 {
 	smc_clcsock_share_wq(&smc->clcsock, sock);
-	if (smc_sock_mode(smc) != SMC_MODE_TCP)
+	if (smc_sock_mode(smc) != SMC_MODE_TCP && smc_sock_mode(smc) != SMC_MODE_DEFERRED)
 		return;
 	fallback_set_callbacks(smc->clcsock.sock->sk);
 	smc_fallback_pull_error(smc);
@@ -230,6 +259,29 @@ u64 smc_fallback_count_bytes(const struct smc_sock *smc)
 }
 
 /**
+ * smc_fallback_note() - set, and make known, why a socket uses TCP
+ * @smc: socket whose mode becomes TCP, or DEFERRED -> TCP
+ * @own_reason: our diagnosis code, 0: none
+ * @peer_reason: the peer's diagnosis code, 0: none
+ * @count: count the fallback in the statistics
+ *
+ * Process context, no spinlock held.
+ */
+void smc_fallback_note(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	smc->own_reason = own_reason;
+	smc->peer_reason = peer_reason;
+	if (count)
+		smc_stats_add_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags),
+				       own_reason);
+	trace_smc_switch_to_fallback(sk, smc->clcsock.sock->sk, sock_net(sk)->net_cookie,
+				     own_reason, peer_reason);
+	fallback_send_event(smc);
+}
+
+/**
  * smc_fallback_start() - change the mode of a socket to TCP, for good
  * @smc: undecided socket, clcsock not hooked
  * @own_reason: our diagnosis code, 0: none
@@ -242,19 +294,12 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	smc->own_reason = own_reason;
-	smc->peer_reason = peer_reason;
 	smc->began_at = jiffies;
 	smc->began_bytes = smc_fallback_count_bytes(smc);
 	smc_autosmc_begin(sock_net(sk), &smc->autosmc, false);
 	/* a later connect() of this socket must not send the SMC option */
 	smc_clcsock_withdraw_option(&smc->clcsock);
-	if (count)
-		smc_stats_add_fallback(sock_net(sk), test_bit(SMC_SF_SERVER, &smc->flags),
-				       own_reason);
-	trace_smc_switch_to_fallback(sk, smc->clcsock.sock->sk, sock_net(sk)->net_cookie,
-				     own_reason, peer_reason);
-	fallback_send_event(smc);
+	smc_fallback_note(smc, own_reason, peer_reason, count);
 	if (sk->sk_socket) {
 		smc_clcsock_share_wq(&smc->clcsock, sk->sk_socket);
 		fallback_set_callbacks(smc->clcsock.sock->sk);
@@ -370,11 +415,16 @@ ssize_t smc_fallback_sendpage(struct smc_sock *smc, struct page *page, int offse
 }
 #endif
 
-/* True if TCP may have returned @rc only because its error was moved to the SMC socket. */
+/*
+ * True if TCP may have returned @rc only because its error was moved to the SMC socket. After an
+ * upgrade the error there is the connection's, and bytes of the ring may come before it.
+ */
 static bool fallback_error_hidden(const struct smc_sock *smc, ssize_t rc)
 {
-	return rc == -ENOTCONN || rc == -EAGAIN ||
-	       (!rc && !sock_flag(smc->clcsock.sock->sk, SOCK_DONE));
+	if (rc != -ENOTCONN && rc != -EAGAIN &&
+	    (rc || sock_flag(smc->clcsock.sock->sk, SOCK_DONE)))
+		return false;
+	return !READ_ONCE(smc->conn);
 }
 
 /**
@@ -393,9 +443,12 @@ int smc_fallback_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, i
 
 	fallback_sync_error(smc);
 	rc = smc_sock_clcsock_ops(smc)->recvmsg(smc->clcsock.sock, msg, len, flags);
-	/* getsockopt() reads ours; write only after a change, to keep the cache line clean */
+	/*
+	 * getsockopt() reads ours; write only after a change, to keep the cache line clean. Errors
+	 * and urgent data do not move it, and once a ring carries the stream the clcsock's is old.
+	 */
 	peek_off = READ_ONCE(smc->clcsock.sock->sk->sk_peek_off);
-	if (READ_ONCE(sk->sk_peek_off) != peek_off)
+	if (!(flags & (MSG_ERRQUEUE | MSG_OOB)) && READ_ONCE(sk->sk_peek_off) != peek_off)
 		WRITE_ONCE(sk->sk_peek_off, peek_off);
 	if (len && !(flags & MSG_ERRQUEUE) && fallback_error_hidden(smc, rc))
 		rc = fallback_error_or(smc, rc);

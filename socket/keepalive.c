@@ -202,7 +202,7 @@ void smc_keepalive_options_changed(struct smc_sock *smc)
 	/* not at once: kernel 6.1 calls proto.keepalive before it sets SOCK_KEEPOPEN */
 	const unsigned long soon = HZ / 10;
 
-	if (smc_sock_mode(smc) == SMC_MODE_SMC && smc->conn)
+	if (smc_sock_is_smc(smc) && smc->conn)
 		keepalive_check_by(smc, smc->conn->wq, soon);
 }
 

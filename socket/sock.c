@@ -18,6 +18,7 @@
 #include <net/net_namespace.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
+#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
@@ -92,6 +93,7 @@ static void sock_destruct(struct sock *sk)
 	WARN_ON_ONCE(smc->clcsock.sock);
 	/* MSG_ZEROCOPY completions that the application has not read */
 	__skb_queue_purge(&sk->sk_error_queue);
+	kfree(smc->deferred);
 	if (!smc->inet_destruct)
 		return;
 	/* inet_sock_destruct() requires both; a child may end before accept() */
@@ -275,7 +277,7 @@ static u8 sock_diag_state(struct smc_sock *smc, const struct smc_conn *conn)
 		return smc_conn_state_diag(smc_conn_state(conn));
 	if (inet_sk_state_load(smc_sock_sk(smc)) == TCP_LISTEN)
 		return SMC_DIAG_STATE_LISTEN;
-	if (smc_sock_mode(smc) == SMC_MODE_TCP)
+	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED)
 		return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE ?
 		       SMC_DIAG_STATE_CLOSED : SMC_DIAG_STATE_ACTIVE;
 	return SMC_DIAG_STATE_INIT;
@@ -334,6 +336,9 @@ static void sock_info_fill(struct smc_sock_info *info, struct smc_sock *smc)
 	info->sk = smc_sock_sk(smc);
 	info->clcsock = smc->clcsock.sock ? smc->clcsock.sock->sk : NULL;
 	info->mode = smc_sock_mode(smc);
+	info->deferred = info->mode == SMC_MODE_DEFERRED && !conn;
+	if (info->mode == SMC_MODE_DEFERRED)
+		info->mode = conn ? SMC_MODE_SMC : SMC_MODE_TCP;
 	info->server = test_bit(SMC_SF_SERVER, &smc->flags);
 	info->diag_state = sock_diag_state(smc, conn);
 	info->own_reason = smc->own_reason;
@@ -391,12 +396,13 @@ EXPORT_SYMBOL_GPL(smc_sock_for_each);
 
 /* ---- connections that a client wants to continue over a group ------------------ */
 
-static bool sock_get_tcp_mode(struct smc_clcsock *c)
+static bool sock_get_deferred_server(struct smc_clcsock *c)
 {
 	struct smc_sock *smc = container_of(c, struct smc_sock, clcsock);
 
 	/* the owner is another one during a handshake, and after close() */
-	if (c->owner != smc || smc_sock_mode(smc) != SMC_MODE_TCP || !c->first_known)
+	if (c->owner != smc || smc_sock_mode(smc) != SMC_MODE_DEFERRED || !c->first_known ||
+	    !test_bit(SMC_SF_SERVER, &smc->flags))
 		return false;
 	sock_hold(smc_sock_sk(smc));
 	return true;
@@ -412,7 +418,8 @@ static bool sock_get_tcp_mode(struct smc_clcsock *c)
  * Finds hooked clcsocks whose first sequence numbers are noted. The caller gives the same answer
  * for each reason to find none. Process context, takes no lock that a program can hold.
  *
- * Return: a socket in TCP mode for which the proof is right, with a reference on its sock, or NULL.
+ * Return: a deferred socket of a server for which the proof is right, with a reference on its sock,
+ * or NULL.
  */
 struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *own,
 				      const struct in6_addr *peer,
@@ -422,7 +429,7 @@ struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *ow
 		.own = *own, .peer = *peer,
 		.own_port = proof->server_port, .peer_port = proof->client_port,
 	};
-	struct smc_clcsock *c = smc_clcsock_find(net, &ends, sock_get_tcp_mode);
+	struct smc_clcsock *c = smc_clcsock_find(net, &ends, sock_get_deferred_server);
 	struct smc_upgrade_proof ours = *proof;
 	struct smc_sock *smc;
 
@@ -437,6 +444,26 @@ struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *ow
 	return NULL;
 }
 
+/* ---- rings -------------------------------------------------------------------- */
+
+/**
+ * smc_sock_get_ring_sizes() - return the ring sizes of a connection to come
+ * @smc: socket with a clcsock
+ * @sndbuf: result: bytes of the send ring, from SO_SNDBUF or net.smc.wmem
+ * @rcvbuf: result: bytes of the RMBE, from SO_RCVBUF or net.smc.rmem
+ */
+void smc_sock_get_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
+{
+	const struct sock *csk = smc->clcsock.sock->sk;
+	const struct smc_settings *sn = smc_settings_get(sock_net(csk));
+
+	/* the core stores twice the requested size */
+	*sndbuf = csk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(csk->sk_sndbuf) / 2 :
+							 READ_ONCE(sn->wmem);
+	*rcvbuf = csk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(csk->sk_rcvbuf) / 2 :
+							 READ_ONCE(sn->rmem);
+}
+
 /* ---- /proc/net/smc_holders --------------------------------------------------- */
 
 static const char *sock_mode_name(const struct smc_sock_info *info)
@@ -444,6 +471,7 @@ static const char *sock_mode_name(const struct smc_sock_info *info)
 	if (info->diag_state == SMC_DIAG_STATE_LISTEN)
 		return "listen";
 	switch (info->mode) {
+	case SMC_MODE_DEFERRED:	/* shown as what it is now */
 	case SMC_MODE_TCP:
 		return "tcp";
 	case SMC_MODE_SMC:

@@ -19,13 +19,13 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <net/tcp_states.h>
-#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/rx.h>
 #include <smc/conn/tcp_info.h>
 #include <smc/conn/tx.h>
 #include <uapi/linux/smc_own.h>
 #include "cmsg.h"
+#include "deferred.h"
 #include "keepalive.h"
 #include "sockopt.h"
 
@@ -188,7 +188,7 @@ static int sockopt_push_packets(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 	struct sk_filter *fp = sockopt_filter(sk);
 
-	if (smc_sock_is_connecting(smc) || smc_sock_mode(smc) == SMC_MODE_SMC)
+	if (smc_sock_is_connecting(smc) || smc_sock_is_smc(smc))
 		return 0;
 	sockopt_push_tsflags(csk, READ_ONCE(sk->sk_tsflags));
 	/* fail the call rather than bypass the filter */
@@ -280,24 +280,6 @@ int smc_sockopt_push(struct smc_sock *smc)
 	release_sock(sk);
 #endif
 	return rc;
-}
-
-/**
- * smc_sockopt_ring_sizes() - return the ring sizes for a handshake
- * @smc: socket with a clcsock
- * @sndbuf: result: bytes of the send ring, from SO_SNDBUF or net.smc.wmem
- * @rcvbuf: result: bytes of the RMBE, from SO_RCVBUF or net.smc.rmem
- */
-void smc_sockopt_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf)
-{
-	const struct sock *csk = smc->clcsock.sock->sk;
-	const struct smc_settings *sn = smc_settings_get(sock_net(csk));
-
-	/* the core stores twice the requested size */
-	*sndbuf = csk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(csk->sk_sndbuf) / 2 :
-							 READ_ONCE(sn->wmem);
-	*rcvbuf = csk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(csk->sk_rcvbuf) / 2 :
-							 READ_ONCE(sn->rmem);
 }
 
 /* ---- set --------------------------------------------------------------------- */
@@ -742,6 +724,13 @@ static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __us
 	return 0;
 }
 
+static bool sockopt_is_nonblock(const struct smc_sock *smc)
+{
+	const struct file *file = smc->inet.sk.sk_socket->file;
+
+	return file && file->f_flags & O_NONBLOCK;
+}
+
 /**
  * smc_sockopt_get() - getsockopt()
  * @smc: socket in any mode
@@ -765,8 +754,15 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 	if (level == SOL_SMC)
 		return sockopt_get_smc(smc, name, val, len);
 	if (level == SOL_TCP && name == TCP_INFO &&
-	    (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)))
+	    (smc_sock_is_smc(smc) || smc_sock_is_connecting(smc)))
 		return sockopt_get_tcp_info(smc, val, len);
+	/* it takes bytes from TCP */
+	if (level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE &&
+	    smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		rc = smc_deferred_exclude(smc, !sockopt_is_nonblock(smc));
+		if (rc)
+			return rc;
+	}
 	if (level == SOL_TCP && name == TCP_SAVE_SYN) {
 		saves = smc_option_get_save_syn(&smc->clcsock.option, csock->sk);
 		if (saves >= 0)
@@ -833,7 +829,11 @@ int smc_sockopt_ioctl(struct smc_sock *smc, unsigned int cmd, unsigned long arg)
 	bool known;
 	int answer;
 
-	if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)) {
+	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED && smc_sock_is_smc(smc)) {
+		answer = smc_deferred_get_queue(smc, cmd, &known);
+		if (known)
+			return put_user(answer, (int __user *)arg);
+	} else if (smc_sock_mode(smc) == SMC_MODE_SMC || smc_sock_is_connecting(smc)) {
 		answer = sockopt_queue_length(smc, cmd, &known);
 		if (known)
 			return put_user(answer, (int __user *)arg);

@@ -28,7 +28,6 @@ int smc_sockopt_set_peek_off(struct sock *sk, int val);
 void smc_sockopt_mirror(struct smc_sock *smc);
 void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener);
 int smc_sockopt_push(struct smc_sock *smc);
-void smc_sockopt_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf);
 
 int smc_sockopt_ioctl(struct smc_sock *smc, unsigned int cmd, unsigned long arg);
 

@@ -194,11 +194,17 @@ static struct socket *stream_get_starved(const struct sock *sk)
 	return sock && test_bit(SOCK_NOSPACE, &sock->flags) ? sock : NULL;
 }
 
-/*
- * smc_conn_events.get: as with TCP, sk_write_space() is only called for those who wait for room.
- * BHs are off, so this is an RCU section.
+/**
+ * smc_stream_get() - smc_conn_events.get
+ * @smc: socket
+ * @bits: SMC_CONN_*
+ *
+ * As with TCP, sk_write_space() is only called for those who wait for room. BHs are off, so this is
+ * an RCU section.
+ *
+ * Return: see there.
  */
-static unsigned int stream_get(struct smc_sock *smc, unsigned int bits)
+unsigned int smc_stream_get(struct smc_sock *smc, unsigned int bits)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
@@ -265,8 +271,14 @@ static void stream_queue_reset(struct smc_sock *smc)
 	spin_unlock_bh(&smc->state_lock);
 }
 
-/* smc_conn_events.notify: signal and wake. Any context; the bits are hints. */
-static void stream_notify(struct smc_sock *smc, unsigned int bits)
+/**
+ * smc_stream_notify() - smc_conn_events.notify: signal and wake
+ * @smc: socket; the reference of smc_stream_get() is dropped
+ * @bits: SMC_CONN_*; hints
+ *
+ * Any context.
+ */
+void smc_stream_notify(struct smc_sock *smc, unsigned int bits)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
@@ -307,8 +319,8 @@ static void stream_notify(struct smc_sock *smc, unsigned int bits)
 }
 
 static const struct smc_conn_events stream_events = {
-	.get	= stream_get,
-	.notify	= stream_notify,
+	.get	= smc_stream_get,
+	.notify	= smc_stream_notify,
 };
 
 /* ---- events of the clcsock --------------------------------------------------- */
@@ -388,6 +400,39 @@ static const struct smc_clcsock_events stream_clcsock_events = {
 };
 
 /**
+ * smc_stream_prepare() - set up what SMC mode needs
+ * @smc: undecided socket
+ */
+void smc_stream_prepare(struct smc_sock *smc)
+{
+	INIT_DELAYED_WORK(&smc->clcsock_work, stream_clcsock_work);
+	INIT_DELAYED_WORK(&smc->cork_work, stream_cork_work);
+	smc_keepalive_init(smc);
+	smc_sock_sk(smc)->sk_write_space = stream_write_space;
+	clear_bit(SMC_SF_ERR_REPORTED, &smc->flags);
+}
+
+/**
+ * smc_stream_set_conn_locked() - set the connection of a socket
+ * @smc: socket without one
+ * @conn: connection; takes over the caller's reference
+ *
+ * The caller holds state_lock.
+ */
+void smc_stream_set_conn_locked(struct smc_sock *smc, struct smc_conn *conn)
+{
+	struct sock *sk = smc_sock_sk(smc);
+
+	lockdep_assert_held(&smc->state_lock);
+	smc->synced_state = -1;
+	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
+	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
+	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
+	/* in DEFERRED mode it is read without a lock */
+	WRITE_ONCE(smc->conn, conn);
+}
+
+/**
  * smc_stream_start() - change the mode of a socket to SMC
  * @smc: undecided socket, at the end of its handshake
  * @conn: active connection; takes over the caller's reference
@@ -398,18 +443,10 @@ void smc_stream_start(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	INIT_DELAYED_WORK(&smc->clcsock_work, stream_clcsock_work);
-	INIT_DELAYED_WORK(&smc->cork_work, stream_cork_work);
-	smc_keepalive_init(smc);
-	sk->sk_write_space = stream_write_space;
-	clear_bit(SMC_SF_ERR_REPORTED, &smc->flags);
+	smc_stream_prepare(smc);
 	spin_lock_bh(&smc->state_lock);
-	smc->conn = conn;
+	smc_stream_set_conn_locked(smc, conn);
 	smc->began_at = jiffies;
-	smc->synced_state = -1;
-	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
-	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
-	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
 	/* pairs with smc_sock_mode(): a reader of the mode sees the connection */
 	smp_store_release(&smc->mode, SMC_MODE_SMC);
 	spin_unlock_bh(&smc->state_lock);
@@ -540,8 +577,28 @@ static void stream_linger(struct sock *sk, struct smc_conn *conn)
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* Detach the connection from the socket; return it with the socket's reference, or NULL. Sleeps. */
-static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
+/**
+ * smc_stream_linger() - wait until all bytes of the ring are acknowledged, for SO_LINGER at most
+ * @sk: socket
+ * @conn: its connection
+ *
+ * As inet_release(), not in an exiting process. Process context.
+ */
+void smc_stream_linger(struct sock *sk, struct smc_conn *conn)
+{
+	if (sock_flag(sk, SOCK_LINGER) && !(current->flags & PF_EXITING))
+		stream_linger(sk, conn);
+}
+
+/**
+ * smc_stream_detach_conn() - detach the connection from the socket
+ * @smc: socket
+ *
+ * Sleeps.
+ *
+ * Return: the connection with the socket's reference, or NULL.
+ */
+struct smc_conn *smc_stream_detach_conn(struct smc_sock *smc)
 {
 	struct smc_conn *conn = smc->conn;
 
@@ -557,6 +614,25 @@ static struct smc_conn *stream_detach_conn(struct smc_sock *smc)
 	cancel_delayed_work_sync(&smc->cork_work);
 	smc_keepalive_stop(smc);
 	return conn;
+}
+
+/**
+ * smc_stream_end_conn() - close a connection, which takes over the clcsock
+ * @smc: socket without other users
+ * @conn: its connection, detached
+ * @abort: see smc_conn_close()
+ *
+ * Without memory the caller closes the clcsock, but the time of SO_LINGER is over. Process context.
+ */
+void smc_stream_end_conn(struct smc_sock *smc, struct smc_conn *conn, bool abort)
+{
+	struct smc_orphan *orphan;
+
+	smc_fallback_detach(smc);
+	orphan = smc_orphan_create(&smc->clcsock);
+	if (!orphan)
+		sock_reset_flag(smc->clcsock.sock->sk, SOCK_LINGER);
+	smc_conn_close(conn, abort, LINGER_BACKGROUND, orphan);
 }
 
 /**
@@ -576,7 +652,6 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn = smc->conn;
-	struct smc_orphan *orphan;
 
 	if (!conn)
 		return abort;
@@ -586,17 +661,11 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 		abort = true;
 	if (!abort) {
 		smc_tx_push(conn, false);
-		/* like inet_release(), do not linger in an exiting process */
-		if (wait && sock_flag(sk, SOCK_LINGER) && !(current->flags & PF_EXITING))
-			stream_linger(sk, conn);
+		if (wait)
+			smc_stream_linger(sk, conn);
 	}
-	stream_detach_conn(smc);
-	smc_fallback_detach(smc);
-	orphan = smc_orphan_create(&smc->clcsock);
-	/* without memory the caller closes the clcsock, but the time of SO_LINGER is over */
-	if (!orphan)
-		sock_reset_flag(smc->clcsock.sock->sk, SOCK_LINGER);
-	smc_conn_close(conn, abort, LINGER_BACKGROUND, orphan);
+	smc_stream_detach_conn(smc);
+	smc_stream_end_conn(smc, conn, abort);
 	smc_conn_put(conn);
 	return abort;
 }
@@ -611,7 +680,7 @@ bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait)
 void smc_stream_disconnect(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
-	struct smc_conn *conn = stream_detach_conn(smc);
+	struct smc_conn *conn = smc_stream_detach_conn(smc);
 
 	sock_owned_by_me(sk);
 	if (conn) {

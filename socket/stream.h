@@ -24,6 +24,15 @@ int smc_stream_shutdown(struct smc_sock *smc, int how);
 bool smc_stream_close(struct smc_sock *smc, bool abort, bool wait);
 void smc_stream_disconnect(struct smc_sock *smc);
 
+/* for deferred sockets */
+void smc_stream_prepare(struct smc_sock *smc);
+void smc_stream_set_conn_locked(struct smc_sock *smc, struct smc_conn *conn);
+unsigned int smc_stream_get(struct smc_sock *smc, unsigned int bits);
+void smc_stream_notify(struct smc_sock *smc, unsigned int bits);
+void smc_stream_linger(struct sock *sk, struct smc_conn *conn);
+struct smc_conn *smc_stream_detach_conn(struct smc_sock *smc);
+void smc_stream_end_conn(struct smc_sock *smc, struct smc_conn *conn, bool abort);
+
 /* socket/sendmsg.c */
 int smc_stream_sendmsg(struct smc_sock *smc, struct msghdr *msg, size_t len);
 

@@ -41,44 +41,56 @@ static struct smc_clcsock *clcsock_of_sk(const struct sock *sk)
 	return (struct smc_clcsock *)(data & SK_USER_DATA_PTRMASK);
 }
 
-/* Return false if the caller has to run TCP's own callback. */
-static bool clcsock_notify_owner(struct sock *sk)
+/*
+ * Return false if the caller has to run TCP's own callback. @received: bytes or FIN have come, or
+ * the state has changed: then the TCP socket is locked.
+ */
+static bool clcsock_notify_owner(struct sock *sk, bool received)
 {
+	const struct smc_clcsock_events *events = NULL;
 	struct smc_clcsock *c;
+	bool passes = false;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	c = clcsock_of_sk(sk);
-	if (c && c->events)
-		c->events->changed(c->owner);
+	if (c)
+		events = c->events;
+	if (events) {
+		passes = events->received;
+		if (passes && received)
+			events->received(c->owner);
+		events->changed(c->owner);
+	}
 	read_unlock_bh(&sk->sk_callback_lock);
-	return c;
+	return c && !passes;
 }
 
 /*
- * A hooked clcsock does not run TCP's own callbacks: they would wake the application for CLC
- * messages.
+ * A hooked clcsock that does not carry the stream does not run TCP's own callbacks: they would wake
+ * the application for CLC messages.
  */
 static void clcsock_state_change(struct sock *sk)
 {
-	if (!clcsock_notify_owner(sk))
+	if (!clcsock_notify_owner(sk, true))
 		clcsock_tcp_callbacks.state_change(sk);
 }
 
 static void clcsock_data_ready(struct sock *sk)
 {
-	if (!clcsock_notify_owner(sk))
+	if (!clcsock_notify_owner(sk, true))
 		clcsock_tcp_callbacks.data_ready(sk);
 }
 
 static void clcsock_write_space(struct sock *sk)
 {
-	if (!clcsock_notify_owner(sk))
+	if (!clcsock_notify_owner(sk, false))
 		clcsock_tcp_callbacks.write_space(sk);
 }
 
+/* The socket may not be locked: notifications of MSG_ZEROCOPY report by this one. */
 static void clcsock_error_report(struct sock *sk)
 {
-	if (!clcsock_notify_owner(sk))
+	if (!clcsock_notify_owner(sk, false))
 		clcsock_tcp_callbacks.error_report(sk);
 }
 
@@ -910,7 +922,45 @@ void smc_clcsock_note_first(struct smc_clcsock *c, bool server)
 	c->first_tx = tp->snd_una - (u32)tp->bytes_acked + !server;
 	c->first_rx = tp->rcv_nxt - (u32)tp->bytes_received;
 	c->first_known = true;
+	c->fin_taken = false;
+	smc_clcsock_note_fin(c);
 	release_sock(sk);
+}
+
+/**
+ * smc_clcsock_try_lock() - lock the TCP socket, unless a call of the program has it locked
+ * @c: clcsock
+ *
+ * As TCP's timers do, does not wait, and does not let others sleep: the caller does not sleep
+ * either. Any context but hard interrupt.
+ *
+ * Return: true, the caller calls smc_clcsock_unlock().
+ */
+bool smc_clcsock_try_lock(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	local_bh_disable();
+	bh_lock_sock(sk);
+	if (!sock_owned_by_user(sk)) {
+		/* for sparse, which has no word for a lock that is taken or not */
+		__release(&sk->sk_lock.slock);
+		return true;
+	}
+	bh_unlock_sock(sk);
+	local_bh_enable();
+	return false;
+}
+
+/**
+ * smc_clcsock_unlock() - undo smc_clcsock_try_lock()
+ * @c: clcsock
+ */
+void smc_clcsock_unlock(struct smc_clcsock *c)
+{
+	__acquire(&c->sock->sk->sk_lock.slock);	/* see smc_clcsock_try_lock() */
+	bh_unlock_sock(c->sock->sk);
+	local_bh_enable();
 }
 
 static struct sock *clcsock_find_sk(struct net *net, const struct smc_clcsock_ends *ends)

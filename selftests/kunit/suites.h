@@ -9,6 +9,7 @@ extern struct kunit_suite smc_admission_suite;
 extern struct kunit_suite smc_autosmc_suite;
 extern struct kunit_suite smc_clcsock_suite;
 extern struct kunit_suite smc_close_suite;
+extern struct kunit_suite smc_deferred_suite;
 extern struct kunit_suite smc_host_suite;
 extern struct kunit_suite smc_region_suite;
 extern struct kunit_suite smc_cdc_suite;
@@ -30,7 +31,9 @@ extern struct kunit_suite smc_pnet_table_suite;
 extern struct kunit_suite smc_stats_suite;
 extern struct kunit_suite smc_wr_suite;
 extern struct kunit_suite smc_tail_probe_suite;
+extern struct kunit_suite smc_upgrade_policy_suite;
 extern struct kunit_suite smc_upgrade_suite;
+extern struct kunit_suite smc_upgrade_life_suite;
 extern struct kunit_suite smc_zerocopy_suite;
 
 #endif

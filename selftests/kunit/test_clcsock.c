@@ -276,7 +276,7 @@ static void clcsock_first_forgotten(struct kunit *test)
 	clcsock_env_end(&e);
 }
 
-/* What a client's request names: an SMC socket in TCP mode, with the right proof. */
+/* What a client's request names: a deferred SMC socket, with the right proof. */
 static void sock_find_proven(struct kunit *test)
 {
 	struct smc_upgrade_proof proof, wrong;
@@ -298,9 +298,14 @@ static void sock_find_proven(struct kunit *test)
 		.client_port = ends.peer_port, .server_port = ends.own_port,
 		.client_seq = smc->clcsock.first_rx, .server_seq = smc->clcsock.first_tx,
 	};
-	WRITE_ONCE(smc->mode, SMC_MODE_TCP);
+	WRITE_ONCE(smc->mode, SMC_MODE_DEFERRED);
+	set_bit(SMC_SF_SERVER, &smc->flags);
 	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
 	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&smc->clcsock, &no_events, smc));
+	/* no socket of our client, which has asked itself */
+	clear_bit(SMC_SF_SERVER, &smc->flags);
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	set_bit(SMC_SF_SERVER, &smc->flags);
 	refs = refcount_read(&sk->sk_refcnt);
 	KUNIT_EXPECT_PTR_EQ(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof),
 			    smc);
@@ -315,6 +320,8 @@ static void sock_find_proven(struct kunit *test)
 	WRITE_ONCE(smc->mode, SMC_MODE_SMC);
 	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
 	WRITE_ONCE(smc->mode, SMC_MODE_TCP);
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	WRITE_ONCE(smc->mode, SMC_MODE_DEFERRED);
 	smc->clcsock.first_known = false;
 	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
 	smc->clcsock.first_known = true;

@@ -1286,7 +1286,31 @@ static void upgrade_accept_unusable(struct kunit *test)
 	upgrade_env_drop(&u);
 }
 
+/* Agreement and S are counted, whether a socket still looks or not, and once. */
+static void upgrade_counted(struct kunit *test)
+{
+	u64 upgraded = smc_stats_get(&init_net, SMC_STAT_UPGRADED);
+	u64 bytes = smc_stats_get(&init_net, SMC_STAT_UPGRADE_TCP_BYTES);
+	struct upgrade_env u;
+
+	upgrade_begin_answered(test, &u);
+	smc_conn_detach(u.e.conn);
+	upgrade_env_receive(&u, 1, SMC_CDC_EXT_GO);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADED) - upgraded, 1);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADE_TCP_BYTES) - bytes, 0);
+	upgrade_env_receive(&u, 2, SMC_CDC_EXT_S);
+	upgrade_env_receive(&u, 3, SMC_CDC_EXT_S);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADE_TCP_BYTES) - bytes, ENV_S);
+	smc_conn_upgrade_shut_gate(u.e.conn, 7);
+	smc_conn_upgrade_shut_gate(u.e.conn, 7);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADE_TCP_BYTES) - bytes,
+			ENV_S + 7);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADED) - upgraded, 1);
+	upgrade_env_end(&u);
+}
+
 static struct kunit_case upgrade_cases[] = {
+	KUNIT_CASE(upgrade_counted),
 	KUNIT_CASE(upgrade_go_received),
 	KUNIT_CASE(upgrade_go_sent),
 	KUNIT_CASE(upgrade_go_lost),

@@ -645,7 +645,10 @@ static void registry_has_host(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 }
 
-/* A group for a connection that began as TCP: of a client, ready, with the capability, alive. */
+/*
+ * A group for a connection that began as TCP: of a client, ready, with the capability and a free
+ * place, alive, of our address.
+ */
 static void registry_find_by_addr(struct kunit *test)
 {
 	struct in6_addr here = env_make_peer(1).tcp_addr, elsewhere = here;
@@ -660,26 +663,36 @@ static void registry_find_by_addr(struct kunit *test)
 	smc_lgr_set_ready(server);
 	lgr = env_create_group_up(test, SMC_CLIENT, 1);
 	lgr->peer.caps = cap;
-	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL, cap));
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, NULL, cap));
 	smc_lgr_set_ready(lgr);
-	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL, cap), lgr);
+	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, NULL, cap), lgr);
 	smc_lgr_put(lgr);
-	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &elsewhere, 0, NULL, cap));
-	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL,
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &elsewhere, NULL, 0, NULL, cap));
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, NULL,
 						     SMC_CAP_LATE_CLC));
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, &elsewhere, 0, NULL, cap));
+	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, &lgr->peer.own_addr, 0,
+						       NULL, cap), lgr);
+	smc_lgr_put(lgr);
+	lgr->reserved += SMC_LGR_CONNS_MAX;
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, NULL, cap));
+	lgr->reserved -= SMC_LGR_CONNS_MAX;
 	/* version 2 does not look at the VLAN, version 1 does */
-	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, 7, NULL, cap), lgr);
+	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 7, NULL, cap), lgr);
 	smc_lgr_put(lgr);
 	lgr->peer.version = 1;
-	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 7, NULL, cap));
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 7, NULL, cap));
 	/* a path of its own port, of another one */
 	fake_ib_path(env->fake, &own);
-	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, 0, &own, cap), lgr);
+	KUNIT_EXPECT_PTR_EQ(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, &own, cap), lgr);
 	smc_lgr_put(lgr);
 	smc_path_put(&own);
-	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, &none, cap));
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, &none, cap));
+	/* takes no further connections */
+	smc_lgr_phase_out(lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, NULL, cap));
 	smc_lgr_terminate(lgr, SMC_LINK_PROTOCOL);
-	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, 0, NULL, cap));
+	KUNIT_EXPECT_NULL(test, smc_lgr_find_by_addr(&init_net, &here, NULL, 0, NULL, cap));
 	KUNIT_EXPECT_TRUE(test, env_wait(&env->terminated, 1));
 }
 
@@ -691,7 +704,7 @@ static int registry_reader(void *data)
 	struct smc_lgr *lgr;
 
 	while (!kthread_should_stop()) {
-		lgr = smc_lgr_find_by_addr(&init_net, &here, 0, NULL, SMC_CAP_UPGRADE);
+		lgr = smc_lgr_find_by_addr(&init_net, &here, NULL, 0, NULL, SMC_CAP_UPGRADE);
 		if (lgr) {
 			WRITE_ONCE(*found, *found + 1);
 			smc_lgr_put(lgr);

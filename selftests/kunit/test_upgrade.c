@@ -257,6 +257,14 @@ static void upg_use_up_slots(struct kunit *test, struct smc_link *link)
 	KUNIT_EXPECT_EQ(test, rc, 0);
 }
 
+/* As a client does that has nothing to prepare. */
+static int upg_ask(const struct upg_pair *p, struct smc_upgrade_req *req)
+{
+	int rc = smc_upgrade_reserve(p->lgr);
+
+	return rc ?: smc_upgrade_ask(p->lgr, req);
+}
+
 /* ---- server ---- */
 
 /* Not announced, or to a foreign peer: ignored and counted, whatever the peer claims. */
@@ -480,7 +488,7 @@ static void upgrade_no_slot_client(struct kunit *test)
 
 	upg_use_up_slots(test, p->links[0]);
 	upg_use_up_slots(test, p->links[1]);
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[0]), 0);
 	n = p->reqs[0].number;
 	msleep(5000);
 	upg_free_slots(p->links[0]);
@@ -559,10 +567,10 @@ static void upgrade_not_asked(struct kunit *test)
 {
 	struct upg_pair *p = upg_begin_caps(test, SMC_CLIENT, SMC_PEER_CAPS_TAG_1);
 
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[0]), -EOPNOTSUPP);
 	upg_end(p);
 	p = upg_begin(test, SMC_SERVER);
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[0]), -EOPNOTSUPP);
 	upg_end(p);
 }
 
@@ -574,7 +582,7 @@ static void upgrade_repeated(struct kunit *test)
 	struct smc_upgrade_msg msg;
 	u32 n, i;
 
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[0]), 0);
 	n = p->reqs[0].number;
 	KUNIT_EXPECT_EQ(test, n, SMC_UPGRADE_SLOTS);
 	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_REQUEST, n, 1));
@@ -608,7 +616,7 @@ static void upgrade_repeated(struct kunit *test)
 	smc_upgrade_finish(p->lgr, &p->reqs[0]);
 	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.ended, 1));
 	KUNIT_EXPECT_EQ(test, seen.outcome, SMC_UPGRADE_OUT_FINISHED);
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[1]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[1]), 0);
 	KUNIT_EXPECT_EQ(test, p->reqs[1].number, n + SMC_UPGRADE_SLOTS);
 	upg_receive_kind(p, SMC_UPGRADE_REFUSED, n);
 	msleep(QUIET_MS);
@@ -623,15 +631,15 @@ static void upgrade_refused(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < SMC_UPGRADE_SLOTS; i++)
-		KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[i]), 0);
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[i]), -EBUSY);
+		KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[i]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[i]), -EBUSY);
 	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_REQUEST, p->reqs[3].number, 1));
 	upg_receive_kind(p, SMC_UPGRADE_REFUSED, p->reqs[3].number);
 	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.ended, 1));
 	KUNIT_EXPECT_PTR_EQ(test, seen.last, &p->reqs[3]);
 	KUNIT_EXPECT_EQ(test, seen.outcome, SMC_UPGRADE_OUT_REFUSED);
 	KUNIT_EXPECT_EQ(test, seen.last->reason, SMC_UPGRADE_EXCLUDED);
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[i]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[i]), 0);
 	KUNIT_EXPECT_EQ(test, p->reqs[i].number, p->reqs[3].number + SMC_UPGRADE_SLOTS);
 	/* a request of the peer, which is the server */
 	upg_receive_kind(p, SMC_UPGRADE_REQUEST, 8);
@@ -641,13 +649,39 @@ static void upgrade_refused(struct kunit *test)
 	upg_end(p);
 }
 
+/* What is prepared counts: who finds no place has taken nothing for a request yet. */
+static void upgrade_reserved(struct kunit *test)
+{
+	struct upg_pair *p = upg_begin(test, SMC_CLIENT);
+	u32 i;
+
+	for (i = 0; i < SMC_UPGRADE_SLOTS - 1; i++)
+		KUNIT_EXPECT_EQ(test, smc_upgrade_reserve(p->lgr), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[0]), 0);
+	KUNIT_EXPECT_EQ(test, smc_upgrade_reserve(p->lgr), -EBUSY);
+	smc_upgrade_unreserve(p->lgr);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[1]), 0);
+	for (i = 2; i < SMC_UPGRADE_SLOTS; i++)
+		KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[i]), 0);
+	KUNIT_EXPECT_EQ(test, smc_upgrade_reserve(p->lgr), -EBUSY);
+	upg_receive_kind(p, SMC_UPGRADE_REFUSED, p->reqs[0].number);
+	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.ended, 1));
+	KUNIT_EXPECT_EQ(test, smc_upgrade_reserve(p->lgr), 0);
+	smc_lgr_terminate(p->lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(test->priv));
+	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, smc_upgrade_reserve(p->lgr), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, seen.ended, SMC_UPGRADE_SLOTS);
+	upg_end(p);
+}
+
 /* A withdrawal is repeated until it is confirmed; a yes that is late binds nothing. */
 static void upgrade_client_withdraws(struct kunit *test)
 {
 	struct upg_pair *p = upg_begin(test, SMC_CLIENT);
 	u32 n;
 
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[0]), 0);
 	n = p->reqs[0].number;
 	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_REQUEST, n, 1));
 	smc_upgrade_withdraw(p->lgr, &p->reqs[0]);
@@ -664,7 +698,7 @@ static void upgrade_client_withdraws(struct kunit *test)
 	msleep(10000);
 	KUNIT_EXPECT_EQ(test, upg_sent(p, SMC_UPGRADE_WITHDRAWAL, n), 2);
 	/* after a yes, before GO */
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[1]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[1]), 0);
 	n = p->reqs[1].number;
 	upg_receive_kind(p, SMC_UPGRADE_ACCEPTED, n);
 	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.accepted, 1));
@@ -682,7 +716,7 @@ static void upgrade_link_lost(struct kunit *test)
 	struct smc_upgrade_msg msg;
 	u32 n;
 
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[0]), 0);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[0]), 0);
 	n = p->reqs[0].number;
 	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_REQUEST, n, 1));
 	/* the first message went over the second link */
@@ -704,7 +738,7 @@ static void upgrade_group_ends(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[i]), 0);
+		KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[i]), 0);
 	upg_receive_kind(p, SMC_UPGRADE_ACCEPTED, p->reqs[1].number);
 	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.accepted, 1));
 	smc_upgrade_withdraw(p->lgr, &p->reqs[2]);
@@ -715,7 +749,7 @@ static void upgrade_group_ends(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(env));
 	KUNIT_EXPECT_EQ(test, seen.ended, 4);
 	KUNIT_EXPECT_EQ(test, seen.outcome, SMC_UPGRADE_OUT_GROUP);
-	KUNIT_EXPECT_EQ(test, smc_upgrade_ask(p->lgr, &p->reqs[4]), -ECONNABORTED);
+	KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[4]), -ECONNABORTED);
 	upg_receive_kind(p, SMC_UPGRADE_REFUSED, p->reqs[0].number);
 	smc_upgrade_withdraw(p->lgr, &p->reqs[0]);
 	smc_upgrade_finish(p->lgr, &p->reqs[1]);
@@ -762,6 +796,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(upgrade_not_asked),
 	KUNIT_CASE_SLOW(upgrade_repeated),
 	KUNIT_CASE(upgrade_refused),
+	KUNIT_CASE(upgrade_reserved),
 	KUNIT_CASE_SLOW(upgrade_client_withdraws),
 	KUNIT_CASE(upgrade_link_lost),
 	KUNIT_CASE(upgrade_group_ends),
@@ -769,15 +804,17 @@ static struct kunit_case cases[] = {
 	{}
 };
 
+static const struct smc_upgrade_events *upg_module_events;
+
 static int upgrade_suite_init(struct kunit_suite *suite)
 {
-	smc_upgrade_set_events(&upg_events);
+	upg_module_events = smc_upgrade_set_events(&upg_events);
 	return 0;
 }
 
 static void upgrade_suite_exit(struct kunit_suite *suite)
 {
-	smc_upgrade_set_events(NULL);
+	smc_upgrade_set_events(upg_module_events);
 }
 
 struct kunit_suite smc_upgrade_suite = {

@@ -103,6 +103,8 @@ void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op
 		req->flags |= TRF_F_MODE;
 	if (op == TRF_STREAM && c->pages)
 		req->flags |= TRF_F_PAGES;
+	if (op == TRF_STREAM && c->peek)
+		req->flags |= TRF_F_PEEK;
 }
 
 static int check_verdict(const struct trf_client *c, const struct trf_req *req, u64 bytes,
@@ -192,6 +194,7 @@ int trf_client_stream_sent(const struct trf_client *c, int fd, const struct trf_
 		.wsize = req->wsize,
 		.nocheck = req->flags & TRF_F_NOCHECK,
 		.pages = req->flags & TRF_F_PAGES,
+		.peek = req->flags & TRF_F_PEEK,
 		.bulk = req->flags & TRF_F_BULK,
 		.timeout_ms = c->timeout_ms,
 	};
@@ -326,8 +329,11 @@ int trf_client_parted(const struct trf_client *c, const struct trf_req *req,
 	return verdict_query(c, req, req->to_server, out);
 }
 
-/* Read up to the reset. Only bytes that were queued before it may come. */
-static int expect_reset(int fd, bool eof_ok, struct trf_outcome *out)
+/*
+ * Read up to the reset. Only bytes that were queued before it may come. As on TCP, the error comes
+ * once: a writer that gets it (@sent) leaves the end of the stream to readers.
+ */
+static int expect_reset(int fd, int sent, bool eof_ok, struct trf_outcome *out)
 {
 	char buf[4096];
 	ssize_t n;
@@ -335,7 +341,10 @@ static int expect_reset(int fd, bool eof_ok, struct trf_outcome *out)
 	do {
 		n = recv(fd, buf, sizeof(buf), 0);
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (!n && eof_ok)
+	if (sent == -ECONNRESET && n && !eof_ok)
+		return trf_fail(out, -errno, "%s after ECONNRESET of send()",
+				tl_errno_name(errno));
+	if (!n && (eof_ok || sent == -ECONNRESET))
 		return 0;
 	if (!n)
 		return trf_fail(out, -ENOMSG, "end of stream instead of ECONNRESET");
@@ -369,10 +378,11 @@ int trf_client_reset(const struct trf_client *c, int fd, const struct trf_req *r
 	}
 	if (req->op == TRF_RESET_SERVER) {
 		/* the server's reset may come before we have sent our data */
-		trf_send_piece(fd, trf_seed_to_server(req->seed), 0, req->to_server);
-		err = expect_reset(fd, req->flags & TRF_F_EOF_OK, out);
+		err = trf_send_piece(fd, trf_seed_to_server(req->seed), 0, req->to_server);
+		err = expect_reset(fd, err, req->flags & TRF_F_EOF_OK, out);
 		close(fd);
 	} else {
+		tl_sleep_ms(c->pause_ms);
 		/* wait for the answer: a reset could discard the unread request */
 		if (req->flags & TRF_F_LINGER)
 			trf_recv_piece(fd, trf_seed_to_client(req->seed), 0, req->to_client,

@@ -147,6 +147,7 @@ static int serve_stream(const struct trf_server *srv, int fd, const struct trf_r
 		.wsize = req->wsize,
 		.nocheck = req->flags & TRF_F_NOCHECK,
 		.pages = req->flags & TRF_F_PAGES,
+		.peek = req->flags & TRF_F_PEEK,
 		.bulk = req->flags & TRF_F_BULK,
 		.timeout_ms = req->timeout_ms,
 		.corrupt = srv->corrupt,

@@ -835,6 +835,8 @@ static void bad_usage(void)
 		"  --tos N         IP_TOS or IPV6_TCLASS of each connection\n"
 		"  --fastopen      client: the first data is sent with the SYN\n"
 		"  --still MS      client: a longer time without progress is a failure\n"
+		"  --pause MS      client: a pause between its request and its own reset\n"
+		"  --peek          client: streams are looked at before they are read, on both sides\n"
 		"  --pages         client: streams are sent by sendfile() and received by splice(),\n"
 		"                  from lent memory, on both sides\n"
 		"  --corrupt OFF   server: falsify one byte of each stream; the client must notice\n"
@@ -877,6 +879,8 @@ static const struct option longopts[] = {
 	{ "tos",	required_argument, NULL, 'O' },
 	{ "fastopen",	no_argument, NULL, 'F' },
 	{ "pages",	no_argument, NULL, 'P' },
+	{ "pause",	required_argument, NULL, 'U' },
+	{ "peek",	no_argument, NULL, 'K' },
 	{ "still",	required_argument, NULL, 'L' },
 	{ }
 };
@@ -910,6 +914,12 @@ static void parse_simple(int o)
 		break;
 	case 'P':
 		opt.client.pages = true;
+		break;
+	case 'U':
+		opt.client.pause_ms = strtoul(optarg, NULL, 0);
+		break;
+	case 'K':
+		opt.client.peek = true;
 		break;
 	case 'L':
 		opt.still_ms = strtoul(optarg, NULL, 0);

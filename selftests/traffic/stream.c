@@ -38,6 +38,7 @@ const char *trf_io_name(enum trf_io io)
  * struct flow - one direction while it runs
  * @s: the stream it belongs to
  * @buf: bytes to send, or received bytes
+ * @peeked: what was peeked at, NULL: nothing is
  * @cap: size of @buf
  * @rnd: state of the size generator
  * @held: bytes of @buf that are generated but not sent
@@ -51,6 +52,7 @@ const char *trf_io_name(enum trf_io io)
 struct flow {
 	struct trf_stream *s;
 	u8 *buf;
+	u8 *peeked;
 	size_t cap;
 	u64 rnd;
 	size_t held;
@@ -99,6 +101,7 @@ static void flow_end(struct flow *f)
 		close(f->pipe[1]);
 	}
 	free(f->buf);
+	free(f->peeked);
 }
 
 /* Write the held bytes to the file. */
@@ -260,6 +263,13 @@ static int rx_step(struct flow *f)
 		want = next_size(f, left);
 	if (want > left)
 		want = left;
+	if (f->peeked) {
+		n = recv(s->fd, f->peeked, want, MSG_PEEK);
+		if (n < 0)
+			return errno == EINTR ? 1 : -errno;
+		if (n)
+			want = n;
+	}
 	n = recv(s->fd, f->buf, want, 0);
 	if (n < 0)
 		return errno == EINTR ? 1 : -errno;
@@ -267,6 +277,8 @@ static int rx_step(struct flow *f)
 		return -ECONNABORTED;
 	if ((size_t)n > want)
 		return -EIO;
+	if (f->peeked && memcmp(f->peeked, f->buf, n))
+		return -EBADMSG;
 	return rx_check(f, n);
 }
 
@@ -406,6 +418,12 @@ int trf_stream_run(struct trf_stream *s)
 	ret = s->pages ? pipe_open(&rx) : 0;
 	if (ret)
 		goto out_rx;
+	if (s->peek) {
+		rx.peeked = malloc(rx.cap);
+		ret = rx.peeked ? 0 : -ENOMEM;
+		if (ret)
+			goto out_rx;
+	}
 	if (s->io == TRF_IO_BLOCK) {
 		ret = run_blocking(&tx, &rx);
 		goto out_rx;

@@ -46,6 +46,7 @@ enum trf_io {
 #define TRF_F_LINGER	0x0004	/* reset by SO_LINGER 0, not by unread data; part: lingers */
 #define TRF_F_EOF_OK	0x0008	/* an end of the stream counts as a reset too */
 #define TRF_F_URGENT	0x0010	/* ping-pong: the last byte of each message is urgent */
+#define TRF_F_PEEK	0x0800	/* stream: each read comes after a look at the same bytes */
 #define TRF_F_SHUT	0x0040	/* part: end by shutdown(), not by close() */
 #define TRF_F_PAGES	0x0020	/* stream: by sendfile() and splice() */
 /* benchmark: a stream in one direction, by other calls than send() and recv() */
@@ -118,6 +119,7 @@ struct trf_verdict {
  * @nocheck: neither make nor compare the content
  * @pages: send by sendfile(), and remove sent pages from the file at once; receive by splice() from
  *	a socket that lends, and keep a piece until the next one arrives
+ * @peek: peek at bytes before they are read, and compare
  * @bulk: TRF_F_BULK bits: trf_bulk_run() runs it
  * @timeout_ms: silence after which it has failed
  * @corrupt: offset of an outgoing byte to falsify, 0 for none
@@ -135,6 +137,7 @@ struct trf_stream {
 	u32 wsize;
 	bool nocheck;
 	bool pages;
+	bool peek;
 	u16 bulk;
 	unsigned int timeout_ms;
 	u64 corrupt;
@@ -204,8 +207,10 @@ void trf_server_conn(const struct trf_server *srv, int fd);
  * @require: mode that every connection must have on both sides, TL_MODE_UNKNOWN for any
  * @show_mode: query the mode even if none is required
  * @timeout_ms: silence after which an operation has failed
+ * @pause_ms: pause between the request and the own reset: what was asked for meanwhile can be done
  * @fastopen: the data is sent with the SYN
  * @tos: IP_TOS or IPV6_TCLASS of each connection, 0 for none
+ * @peek: streams are looked at by MSG_PEEK before they are read, on both sides
  * @pages: streams are sent from pages of files and received into pipes, on both sides
  * @seed: changes with every connection
  */
@@ -216,8 +221,10 @@ struct trf_client {
 	enum tl_mode require;
 	bool show_mode;
 	bool fastopen;
+	bool peek;
 	bool pages;
 	int tos;
+	unsigned int pause_ms;
 	unsigned int timeout_ms;
 	u64 seed;
 };

@@ -273,6 +273,12 @@ static void reading(void)
 	CHECK(smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 0, true));
 	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 0, false));
 	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 1, true));
+	/* read before the last byte of TCP came, which the state knows */
+	tcp.received = rx.s - 1;
+	tcp.read = rx.s - 1;
+	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 0, true));
+	tcp.received = rx.s;
+	tcp.read = rx.s;
 	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_OPEN, &rx, &tcp, 0, true));
 	rx.known = false;
 	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_OPEN, &rx, &tcp, 0, false));

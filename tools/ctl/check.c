@@ -326,7 +326,8 @@ static void check_earlier(struct check *c, struct json_object *socks)
 			continue;
 		if (!strncmp(ctl_json_text(sock, "mode"), "SMC", 3)) {
 			smc++;
-		} else if (!strcmp(ctl_json_text(sock, "mode"), "TCP")) {
+		} else if (!strcmp(ctl_json_text(sock, "mode"), "TCP") &&
+			   !ctl_json_member(sock, "deferred")) {
 			tcp++;
 			last = sock;
 		}
@@ -379,7 +380,8 @@ static void check_evaluate(struct check *c, struct json_object *sock)
 {
 	char text[640];
 
-	if (strcmp(ctl_json_text(sock, "mode"), "TCP")) {
+	/* a deferred one begins as TCP because a group with the peer lives */
+	if (strcmp(ctl_json_text(sock, "mode"), "TCP") || ctl_json_member(sock, "deferred")) {
 		check_add_step(c, "peer", "ok", "sent the SMC option and agreed");
 		snprintf(text, sizeof(text), "mode %s, %s", ctl_json_text(sock, "mode"),
 			 ctl_json_text(sock, "detail"));

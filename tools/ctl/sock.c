@@ -196,6 +196,13 @@ static void sock_add_fallback(struct json_object *sock, const struct nlattr *att
 			 ctl_json_text(obj, "reason"));
 }
 
+/* TCP, but no fallback. */
+static void sock_add_deferred(struct json_object *sock, char *detail, size_t size)
+{
+	json_object_object_add(sock, "deferred", json_object_new_boolean(true));
+	snprintf(detail, size, "deferred: may change over to SMC-R");
+}
+
 static void sock_add_identity(struct json_object *obj, const struct smc_diag_msg *msg)
 {
 	bool ipv6 = addr_is_ipv6(msg->id.idiag_src) || addr_is_ipv6(msg->id.idiag_dst);
@@ -255,7 +262,7 @@ static void sock_keep_id(struct json_object *obj, const struct inet_diag_sockid 
 static int sock_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[SMC_DIAG_MAX + 1] = { NULL };
-	const struct nlattr *attr, *stats = NULL;
+	const struct nlattr *attr, *stats = NULL, *deferred = NULL;
 	struct sock_dump *dump = data;
 	struct json_object *obj;
 	struct smc_diag_msg msg;
@@ -274,6 +281,8 @@ static int sock_cb(const struct nlmsghdr *nlh, void *data)
 			tb[mnl_attr_get_type(attr)] = attr;
 		else if (mnl_attr_get_type(attr) == SMC_DIAG_OWN_STATS)
 			stats = attr;
+		else if (mnl_attr_get_type(attr) == SMC_DIAG_OWN_DEFERRED)
+			deferred = attr;
 	}
 	obj = json_object_new_object();
 	json_object_array_add(dump->socks, obj);
@@ -281,7 +290,9 @@ static int sock_cb(const struct nlmsghdr *nlh, void *data)
 	sock_add_identity(obj, &msg);
 	if (ctl_nla_get_uint(tb[SMC_DIAG_SHUTDOWN], &val))
 		ctl_json_add_u64(obj, "shutdown", val);
-	if (msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP)
+	if (deferred)
+		sock_add_deferred(obj, detail, sizeof(detail));
+	else if (msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP)
 		sock_add_fallback(obj, tb[SMC_DIAG_FALLBACK], detail, sizeof(detail));
 	sock_add_link(obj, tb[SMC_DIAG_LGRINFO], detail, sizeof(detail));
 	sock_add_conn(obj, tb[SMC_DIAG_CONNINFO]);

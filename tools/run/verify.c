@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include <smc/proto/clc_msg.h>
+#include <uapi/linux/smc_own.h>
 
 #define FAMILY_SMC 43
 #define PROTO_SMC 256
@@ -59,13 +60,15 @@ struct conn {
  * @inode: inode number of the socket
  * @found: the kernel lists the socket
  * @msg: entry of the socket
- * @fback: why the connection uses TCP
+ * @deferred: it uses TCP, and may change over to RDMA
+ * @fback: why the connection uses TCP, if it is no deferred one
  * @link: link of the connection
  */
 struct diag_query {
 	ino_t inode;
 	bool found;
 	struct smc_diag_msg msg;
+	bool deferred;
 	struct smc_diag_fallback fback;
 	struct smc_diag_lgrinfo link;
 };
@@ -135,6 +138,8 @@ static int diag_cb(const struct nlmsghdr *nlh, void *data)
 			attr_copy(&query->fback, sizeof(query->fback), attr);
 		else if (mnl_attr_get_type(attr) == SMC_DIAG_LGRINFO)
 			attr_copy(&query->link, sizeof(query->link), attr);
+		else if (mnl_attr_get_type(attr) == SMC_DIAG_OWN_DEFERRED)
+			query->deferred = true;
 	}
 	return MNL_CB_OK;
 }
@@ -216,7 +221,7 @@ static void conn_write_json(struct conn *conn, const struct end *local, const st
 			    const struct diag_query *query, bool smc, const char *detail)
 {
 	char device[sizeof(query->link.lnk[0].ibname) + 1];
-	bool fallback = query->found && query->msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP;
+	bool tcp = query->found && query->msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP;
 	size_t size;
 	FILE *out = open_memstream(&conn->json, &size);
 
@@ -224,8 +229,10 @@ static void conn_write_json(struct conn *conn, const struct end *local, const st
 		return;
 	fprintf(out, "{\"local_addr\":\"%s\",\"local_port\":%u", local->host, local->port);
 	fprintf(out, ",\"peer_addr\":\"%s\",\"peer_port\":%u", peer->host, peer->port);
-	fprintf(out, ",\"mode\":\"%s\"", conn->smc ? "SMCR" : !smc || fallback ? "TCP" : "unknown");
-	if (fallback) {
+	fprintf(out, ",\"mode\":\"%s\"", conn->smc ? "SMCR" : !smc || tcp ? "TCP" : "unknown");
+	if (tcp && query->deferred) {
+		fputs(",\"deferred\":true", out);
+	} else if (tcp) {
 		fputs(",\"fallback\":{", out);
 		reason_write_json(out, "reason", query->fback.reason);
 		fputc(',', out);
@@ -263,6 +270,8 @@ static void conn_describe(struct conn *conn, const struct end *local, const stru
 		snprintf(text, room, "not known: sock_diag: %s", strerror(errno));
 	} else if (!query.found) {
 		snprintf(text, room, "not known: the kernel does not list it");
+	} else if (query.deferred) {
+		snprintf(text, room, "TCP, which had not changed over to SMC-R");
 	} else if (query.msg.diag_mode == SMC_DIAG_MODE_FALLBACK_TCP) {
 		at = snprintf(text, room, "TCP: %s (%08x)", smc_clc_reason_str(query.fback.reason),
 			      query.fback.reason);

@@ -2,8 +2,8 @@
 /*
  * Fake smc_diag: AF_SMC sockets.
  *
- * With FAKE_OWN_SOCK, "smc" or "REASON PEER-REASON", the list includes the stream sockets of this
- * process. The file FAKE_NL_KILLED gets a line for each socket that was ended.
+ * With FAKE_OWN_SOCK, "smc", "deferred" or "REASON PEER-REASON", the list includes the stream
+ * sockets of this process. The file FAKE_NL_KILLED gets a line for each socket that was ended.
  */
 #define _GNU_SOURCE
 #include "fake_netlink.h"
@@ -121,11 +121,12 @@ static void own_socks_put(void)
 {
 	const char *what = getenv("FAKE_OWN_SOCK");
 	int smc = what && !strcmp(what, "smc"), fd, type;
+	int deferred = what && !strcmp(what, "deferred");
 	unsigned int own = 0, peer = 0;
 	struct nlmsghdr *nlh;
 	struct stat st;
 
-	if (what && !smc && sscanf(what, "%x %x", &own, &peer) != 2)
+	if (what && !smc && !deferred && sscanf(what, "%x %x", &own, &peer) != 2)
 		abort();
 	for (fd = 3; what && fd < 32; fd++) {
 		socklen_t len = sizeof(type);
@@ -137,6 +138,8 @@ static void own_socks_put(void)
 				 "10.0.0.1", 40000 + fd, "10.0.0.77", 7);
 		((struct smc_diag_msg *)mnl_nlmsg_get_payload(nlh))->diag_inode = st.st_ino;
 		reasons_put(nlh, own, peer);
+		if (deferred)
+			mnl_attr_put(nlh, SMC_DIAG_OWN_DEFERRED, 0, NULL);
 		fake_msg_finish(nlh);
 	}
 }

@@ -405,6 +405,15 @@ expect '--verify: no output without connections' '' verified '' new,4
 expect_match '--verify: an SMC socket that this kernel does not list' \
 	'smc_run\[\]: 127.0.0.1:N to 127.0.0.1:N: not known: *
 smc_run\[\]: 0 of 2 connections by SMC-R' verified_pair ''
+verified_deferred()
+{
+	FAKE_OWN_SOCK=deferred FAKE_NL=normal LD_PRELOAD="$lib:$ver:$fake:$here/test/fake_netlink.so" "$probe" new,4 \
+		bind,127.0.0.1,0 listen other new,4 connect,127.0.0.1,@ send,hello other accept recv \
+		2>&1 >/dev/null | sed 's/\[[0-9]*\]/[]/; s/1:[0-9][0-9]*/1:N/g'
+}
+expect_match '--verify: a deferred connection is no fallback' \
+	'*: TCP, which had not changed over to SMC-R
+smc_run\[\]: 0 of 2 connections by SMC-R' verified_deferred
 # each connection has a line, and none uses the stack
 verified_many()
 {

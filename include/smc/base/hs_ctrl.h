@@ -7,7 +7,9 @@
 #define _SMC_BASE_HS_CTRL_H
 
 #include <linux/errno.h>
+#include <linux/rcupdate.h>
 #include <linux/types.h>
+#include <smc/base/settings.h>
 
 struct net;
 struct request_sock;
@@ -15,6 +17,12 @@ struct sock;
 
 /* More than an object's name can have: one that is too long matches none when it is cut. */
 #define SMC_HS_CTRL_NAME_SIZE	17
+
+/* True if an object decides in a namespace: it is asked for each connection that may use SMC. */
+static inline bool smc_hs_ctrl_is_selected(struct net *net)
+{
+	return rcu_access_pointer(smc_settings_get(net)->hs_ctrl);
+}
 
 #ifdef SMC_HAVE_HS_CTRL
 

@@ -103,6 +103,8 @@ enum smc_region_type {
  *	messages (sysctl smcr_write_imm)
  * @autosmc_bytes: connections with fewer bytes may be short, 0: AUTOSMC is off
  * @autosmc_time: seconds that a short connection lives at most
+ * @upgrade_bytes: bytes after which a connection that began as TCP asks to continue over RDMA, 0:
+ *	each one begins with a rendezvous (sysctl upgrade_bytes)
  * @enabled: 0 = new connections are TCP, existing ones are not affected (sysctl enabled)
  * @send_hostname: tell peers the host name (sysctl send_hostname)
  * @hs_limit: initial SMC_LIMIT_HS of new sockets (netlink, sysctl limit_smc_hs)
@@ -146,6 +148,7 @@ struct smc_settings {
 	unsigned int hs_max;
 	unsigned int autosmc_bytes;
 	unsigned int autosmc_time;
+	unsigned int upgrade_bytes;
 	struct smc_hs_ctrl __rcu *hs_ctrl;
 	int idle_client;
 	int idle_server;

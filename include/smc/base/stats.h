@@ -110,6 +110,16 @@ enum smc_stat {
 	SMC_STAT_RX_UPGRADE,		/* UPGRADE messages received */
 	SMC_STAT_RX_UPGRADE_DROP,	/* of these: malformed, not announced, late, too many */
 	SMC_STAT_UPGRADE_AGAIN,		/* UPGRADE messages sent again: no answer for a while */
+	SMC_STAT_DEFERRED,		/* connections that began as TCP and may change over */
+	SMC_STAT_UPGRADE_ASKED,		/* requests sent by clients, received by servers */
+	SMC_STAT_UPGRADE_REFUSED,	/* of these: the server said no; at both ends */
+	SMC_STAT_UPGRADE_UNKNOWN,	/* of these: it does not know the connection */
+	SMC_STAT_UPGRADE_LATER,		/* ... not now */
+	SMC_STAT_UPGRADE_EXCLUDED,	/* ... an option, rule or path */
+	SMC_STAT_UPGRADE_MEMORY,	/* ... no memory, or no place in the group */
+	SMC_STAT_UPGRADE_WITHDRAWN,	/* requests withdrawn before GO */
+	SMC_STAT_UPGRADED,		/* connections that changed over to RDMA */
+	SMC_STAT_UPGRADE_TCP_BYTES,	/* bytes before S of each direction of them */
 	SMC_STAT_MAX
 };
 

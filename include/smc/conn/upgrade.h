@@ -41,6 +41,7 @@
 
 #include <linux/types.h>
 #include <smc/conn/conn.h>
+#include <smc/llc/upgrade.h>
 #include <smc/proto/upgrade.h>
 
 /**
@@ -74,16 +75,21 @@ struct smc_conn_upgrade_ops {
  * @ops: table
  * @number: number of the request
  * @proof: what names the connection in it, and both first sequence numbers
+ * @hint: client: logarithm of the bytes that it has moved
  */
 struct smc_conn_upgrade_init {
 	const struct smc_conn_upgrade_ops *ops;
 	u32 number;
 	struct smc_upgrade_proof proof;
+	u8 hint;
 };
 
 /**
  * struct smc_conn_upgrade - state of an upgrade; under conn->lock
  * @init: constant
+ * @conn: the connection; constant
+ * @req: the request, for the owner: it lives as long as the connection, which the owner holds until
+ *	the request has ended
  * @step: apply an event and do what follows; under conn->lock; returns SMC_CONN_* bits for the
  *	owner. Constant
  * @progress: do what is due in the work of the connection; likewise; sets @llc to what that passes
@@ -108,6 +114,8 @@ struct smc_conn_upgrade_init {
  */
 struct smc_conn_upgrade {
 	struct smc_conn_upgrade_init init;
+	struct smc_conn *conn;
+	struct smc_upgrade_req req;
 	unsigned int (*step)(struct smc_conn *conn, enum smc_upgrade_event event);
 	unsigned int (*progress)(struct smc_conn *conn, u32 *llc);
 	struct smc_upgrade fsm;
@@ -129,6 +137,18 @@ struct smc_conn_upgrade {
 	unsigned long c_deadline;
 };
 
+/**
+ * struct smc_conn_upgrade_view - what a reader has to know at one moment
+ * @states: states
+ * @rx_s: S of the peer's direction
+ * @ended: the peer's direction of the stream ends behind the bytes of the ring
+ */
+struct smc_conn_upgrade_view {
+	struct smc_upgrade states;
+	struct smc_upgrade_rx_s rx_s;
+	bool ended;
+};
+
 struct smc_conn *smc_conn_create_upgrade(struct smc_lgr *lgr, struct smc_link *link, u32 sndbuf,
 					 u32 rcvbuf, bool announce, const bool *cancel,
 					 const struct smc_conn_upgrade_init *init);
@@ -140,5 +160,6 @@ void smc_conn_upgrade_look(struct smc_conn *conn);
 void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s);
 void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s, struct smc_orphan *clcsock);
 void smc_conn_upgrade_get_states(struct smc_conn *conn, struct smc_upgrade *states);
+void smc_conn_upgrade_get_view(struct smc_conn *conn, struct smc_conn_upgrade_view *view);
 
 #endif

@@ -564,7 +564,12 @@ int smc_contact_begin(struct net *net, const struct smc_peer *peer,
 		      const bool *cancel, struct smc_contact *contact);
 void smc_contact_finish(struct smc_contact *contact, struct smc_lgr *lgr);
 void smc_lgr_set_ready(struct smc_lgr *lgr);
-struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *addr, u16 vlan,
+bool smc_registry_has_client(struct net *net, const struct in6_addr *own_addr,
+			     const struct in6_addr *addr, enum smc_peer_cap cap);
+bool smc_lgr_serves_path(struct smc_lgr *lgr, const struct smc_path *own, u16 vlan);
+bool smc_lgr_reserve_place(struct smc_lgr *lgr);
+struct smc_lgr *smc_lgr_find_by_addr(struct net *net, const struct in6_addr *addr,
+				     const struct in6_addr *own_addr, u16 vlan,
 				     const struct smc_path *own, enum smc_peer_cap cap);
 bool smc_registry_has_host(struct net *net, const struct in6_addr *tcp_addr, bool ready);
 bool smc_registry_host_is_busy(struct net *net, const struct in6_addr *tcp_addr,

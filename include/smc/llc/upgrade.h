@@ -5,6 +5,7 @@
  * known to the layers above, which get the events of struct smc_upgrade_events.
  *
  *	client						server
+ *	smc_upgrade_reserve()
  *	smc_upgrade_ask()	-- request -->		requested
  *	accepted		<-- accepted --		smc_upgrade_answer(YES)
  *	(GO, a CDC message)	-- CDC -->
@@ -92,7 +93,9 @@ struct smc_upgrade_events {
 		      enum smc_upgrade_outcome outcome);
 };
 
-void smc_upgrade_set_events(const struct smc_upgrade_events *events);
+const struct smc_upgrade_events *smc_upgrade_set_events(const struct smc_upgrade_events *events);
+int smc_upgrade_reserve(struct smc_lgr *lgr);
+void smc_upgrade_unreserve(struct smc_lgr *lgr);
 int smc_upgrade_ask(struct smc_lgr *lgr, struct smc_upgrade_req *req);
 void smc_upgrade_withdraw(struct smc_lgr *lgr, struct smc_upgrade_req *req);
 int smc_upgrade_answer(struct smc_lgr *lgr, u32 number, enum smc_upgrade_reason reason,

@@ -84,7 +84,7 @@
  * @SMC_CAP_LATE_CLC: Announced: in a subsequent contact it waits for the Accept or Confirm longer
  *	than other peers, so that an RMB can be announced while packets are reordered or lost
  *	(smc_conn_take_buffers(), client_accept_timeout(), server_await_confirm()).
- * @SMC_CAP_UPGRADE: Announced, once the module can do all of it: takes UPGRADE (upgrade.h,
+ * @SMC_CAP_UPGRADE: Announced if net.smc.upgrade_bytes is set: takes UPGRADE (upgrade.h,
  *	llc/upgrade.c, decision 0021).
  */
 enum smc_peer_cap {
@@ -119,7 +119,7 @@ enum smc_peer_cap {
 #define SMC_PEER_CAPS_ANNOUNCED		(SMC_CAP_WRITE_IMM | SMC_CAP_LATE_CLC | SMC_CAP_UPGRADE)
 #define SMC_PEER_CAPS_ANNOUNCED_SHIFT	16
 
-/* Those that this host has. UPGRADE is not complete: only tests add it to a group. */
+/* Those that this host has. UPGRADE is added to a group by a setting (net.smc.upgrade_bytes). */
 #define SMC_PEER_CAPS_OWN		(SMC_CAP_WRITE_IMM | SMC_CAP_LATE_CLC)
 
 /**

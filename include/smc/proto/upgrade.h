@@ -304,9 +304,9 @@ bool smc_upgrade_proof_matches(const struct smc_upgrade_proof *a,
 enum smc_upgrade_reason {
 	SMC_UPGRADE_YES,
 	SMC_UPGRADE_UNKNOWN,	/* no such connection, or the proof is wrong */
-	SMC_UPGRADE_LATER,	/* no room for now */
+	SMC_UPGRADE_LATER,	/* not accepted yet, or being judged */
 	SMC_UPGRADE_EXCLUDED,	/* an option or rule of the server */
-	SMC_UPGRADE_MEMORY,
+	SMC_UPGRADE_MEMORY,	/* or no place in the group */
 	SMC_UPGRADE_REASONS
 };
 

@@ -19,17 +19,23 @@
 #include <smc/proto/upgrade.h>
 #include <smc/tcp/clcsock.h>
 
+struct smc_deferred;
 struct smc_listener;
 struct smc_stats;
 
 /*
  * UNDECIDED -> TCP, UNDECIDED -> SMC at the end of the handshake, or earlier if SMC is excluded;
  * SMC -> UNDECIDED by connect(AF_UNSPEC). TCP is final.
+ *
+ * UNDECIDED -> DEFERRED without a handshake: the connection begins as TCP and may change over to
+ * RDMA (socket/deferred.h), for which the mode stays. DEFERRED -> TCP if SMC is excluded before the
+ * two ends have agreed, and by connect(AF_UNSPEC).
  */
 enum smc_mode {
 	SMC_MODE_UNDECIDED,
 	SMC_MODE_TCP,
 	SMC_MODE_SMC,
+	SMC_MODE_DEFERRED,
 };
 
 /* protocol argument of socket(AF_SMC, ...); also selects one of the two socket tables */
@@ -46,19 +52,19 @@ enum smc_sock_flag {
 	SMC_SF_LIMIT_HS,	/* SOL_SMC SMC_LIMIT_HS */
 	SMC_SF_LEND,		/* SOL_SMC SMC_OWN_SPLICE_LEND */
 	SMC_SF_TCP_ONLY,	/* the next connections are TCP: smc_sockopt_excludes_smc() */
-	SMC_SF_ERR_REPORTED,	/* conn->err was stored in sk_err; under state_lock */
+	SMC_SF_ERR_REPORTED,	/* conn->err or TCP's was stored in sk_err; under state_lock */
 };
 
 /**
  * struct smc_sock - one SMC socket
  * @inet: first, so that inet_sk() is valid
  * @clcsock: clcsock; from create (or the accept work) to release
- * @mode: UNDECIDED, TCP, SMC; written under @state_lock by store-release
+ * @mode: enum smc_mode; written under @state_lock by store-release
  * @flags: enum smc_sock_flag
  * @state_lock: leaf, BH off: sk_state, sk_shutdown, sk_err, @mode, @conn, @err_copied,
  *	@listener
- * @conn: SMC mode: the connection, one reference. Set under @state_lock, cleared under the socket
- *	lock and @state_lock; a reader holds either lock
+ * @conn: SMC mode, or DEFERRED from the agreement on: the connection, one reference. Set under
+ *	@state_lock, cleared under the socket lock and @state_lock; a reader holds either lock
  * @synced_state: connection state when sk_state, sk_shutdown and sk_err were last derived; -1:
  *	never
  * @err_copied: error that was copied (not moved) from the clcsock, 0: none
@@ -83,6 +89,7 @@ enum smc_sock_flag {
  * @keepalive_since: jiffies of the last message of the peer before the first of these probes
  * @bucket: entry in the socket table
  * @bucket_num: number in its bucket; increases with each new entry, never reused
+ * @deferred: set once, before the mode is DEFERRED for the first time; freed with the socket
  * @inet_destruct: IPPROTO_SMC: destructor of the inet socket, called by ours; AF_SMC: NULL
  */
 struct smc_sock {
@@ -90,7 +97,7 @@ struct smc_sock {
 	struct smc_clcsock clcsock;
 	enum smc_mode mode;
 	unsigned long flags;
-	spinlock_t state_lock; /* socket state; leaf */
+	spinlock_t state_lock; /* socket state; below it only that of @deferred */
 	struct smc_conn *conn;
 	int synced_state;
 	int err_copied;
@@ -113,6 +120,7 @@ struct smc_sock {
 	unsigned long keepalive_since;
 	struct hlist_node bucket;
 	u64 bucket_num;
+	struct smc_deferred *deferred;
 	void (*inet_destruct)(struct sock *sk);
 };
 
@@ -163,6 +171,18 @@ static inline enum smc_mode smc_sock_mode(const struct smc_sock *smc)
 {
 	/* pairs with smp_store_release(): a reader of the mode sees all that was set up for it */
 	return smp_load_acquire(&smc->mode);
+}
+
+/*
+ * True if the stream goes over RDMA: in SMC mode, and after an upgrade, of which TCP may still
+ * carry the bytes before S. In DEFERRED mode a snapshot; once true it stays so while the program
+ * uses the socket, but for connect(AF_UNSPEC).
+ */
+static inline bool smc_sock_is_smc(const struct smc_sock *smc)
+{
+	enum smc_mode mode = smc_sock_mode(smc);
+
+	return mode == SMC_MODE_SMC || (mode == SMC_MODE_DEFERRED && READ_ONCE(smc->conn));
 }
 
 static inline bool smc_sock_is_connecting(const struct smc_sock *smc)
@@ -224,7 +244,7 @@ static inline void smc_sock_show_bufsizes(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 
 	spin_lock_bh(&smc->state_lock);
-	if (smc->mode != SMC_MODE_SMC) {
+	if (smc->mode != SMC_MODE_SMC && !smc->conn) {
 		WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(csk->sk_sndbuf));
 		WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(csk->sk_rcvbuf));
 	}
@@ -268,7 +288,8 @@ struct smc_sock_link {
  * struct smc_sock_info - snapshot of a socket for smc_sock_for_each()
  * @sk: the socket; valid during the callback
  * @clcsock: the clcsock's struct sock, for addresses and ports; NULL: none
- * @mode: see enum smc_mode
+ * @mode: see enum smc_mode; DEFERRED is shown as what carries the stream, TCP or SMC
+ * @deferred: @mode is TCP, and the connection may still change over to RDMA: no fallback
  * @server: accepted from a listener
  * @diag_state: state number of sock_diag
  * @own_reason: TCP mode: our diagnosis code
@@ -295,6 +316,7 @@ struct smc_sock_info {
 	const struct sock *sk;
 	const struct sock *clcsock;
 	enum smc_mode mode;
+	bool deferred;
 	bool server;
 	u8 diag_state;
 	u32 own_reason;
@@ -328,6 +350,7 @@ void smc_sock_set_keepalive(struct sock *sk, int on);
 void smc_sock_inherit_owner(struct sock *sk, const struct sock *parent);
 void smc_sock_table_add(struct smc_sock *smc);
 void smc_sock_table_del(struct smc_sock *smc);
+void smc_sock_get_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf);
 struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *own,
 				      const struct in6_addr *peer,
 				      const struct smc_upgrade_proof *proof);

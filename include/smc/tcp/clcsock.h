@@ -14,14 +14,19 @@
 #include <smc/tcp/option.h>
 
 struct file;
+struct smc_upgrade_tcp;
 
 /**
  * struct smc_clcsock_events - upcall of a hooked clcsock
  * @changed: data, space, error or state changed. Softirq or process context, under the clcsock's
  *	sk_callback_lock (read). May only wake a task or queue work
+ * @received: the clcsock carries the stream, and TCP's own callbacks follow each upcall: they wake
+ *	the application. Called before @changed when bytes or FIN have come, or the state has
+ *	changed, under the lock of the TCP socket as well. NULL: it does not carry it
  */
 struct smc_clcsock_events {
 	void (*changed)(void *owner);
+	void (*received)(void *owner);
 };
 
 /**
@@ -70,6 +75,7 @@ struct smc_clcsock_users {
  * @first_known: the next two are valid; set once for a connection, before it is hooked
  * @first_tx: sequence number of the first byte that TCP sends
  * @first_rx: of the first byte that it receives
+ * @fin_taken: see smc_clcsock_note_fin(); under the lock of the TCP socket
  * @users: keeps works of the module from waiting for the lock of the TCP socket
  *
  * While hooked, sk_user_data of the TCP socket points here. The callbacks and sk_user_data change
@@ -88,6 +94,7 @@ struct smc_clcsock {
 	bool first_known;
 	u32 first_tx;
 	u32 first_rx;
+	bool fin_taken;
 	struct smc_clcsock_users users;
 };
 
@@ -142,6 +149,8 @@ int smc_clcsock_disconnect(struct smc_clcsock *c, int flags);
 int smc_clcsock_reconnect(struct smc_clcsock *c);
 
 void smc_clcsock_note_first(struct smc_clcsock *c, bool server);
+bool smc_clcsock_try_lock(struct smc_clcsock *c);
+void smc_clcsock_unlock(struct smc_clcsock *c);
 struct smc_clcsock *smc_clcsock_find(struct net *net, const struct smc_clcsock_ends *ends,
 				     bool (*get)(struct smc_clcsock *c));
 
@@ -149,6 +158,17 @@ void smc_clcsock_peer_addr(const struct smc_clcsock *c, struct in6_addr *peer);
 u16 smc_clcsock_peer_port(const struct smc_clcsock *c);
 bool smc_clcsock_has_ipsec(const struct smc_clcsock *c, const struct dst_entry *dst);
 bool smc_clcsock_is_readable(const struct smc_clcsock *c);
+
+/* tcp/stream_pos.c */
+void smc_clcsock_get_received(const struct smc_clcsock *c, struct smc_upgrade_tcp *tcp);
+u64 smc_clcsock_get_read(const struct smc_clcsock *c, u64 received);
+u64 smc_clcsock_get_acked(const struct smc_clcsock *c, u64 near);
+void smc_clcsock_note_fin(struct smc_clcsock *c);
+u64 smc_clcsock_get_taken(const struct smc_clcsock *c);
+bool smc_clcsock_is_urgent_unacked(const struct smc_clcsock *c);
+bool smc_clcsock_has_unsent(const struct smc_clcsock *c);
+bool smc_clcsock_is_at_mark(const struct smc_clcsock *c);
+void smc_clcsock_push(struct smc_clcsock *c);
 
 /**
  * smc_clcsock_offer_option() - send the SMC option in the SYN of the next connect()

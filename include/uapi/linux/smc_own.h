@@ -111,6 +111,12 @@
 #define SMC_DIAG_STAT_LAST_RECEIVED	21	/* u32, ms since data was received */
 #define SMC_DIAG_STAT_MAX		21
 
+/*
+ * A connection whose mode is TCP, but which is no fallback: it began as TCP, and may change over to
+ * RDMA. Always there for such a connection; without a value.
+ */
+#define SMC_DIAG_OWN_DEFERRED		129
+
 /* ---- commands for groups and links ---- */
 
 /* Commands, numbered beyond those of any in-tree family, and their attributes. */

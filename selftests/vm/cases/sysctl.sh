@@ -12,6 +12,7 @@ SETTINGS="enabled 1 0 1
 autocorking_size 65536 0 4294967295
 autosmc_bytes 0 0 4294967295
 autosmc_time 10 1 3600
+upgrade_bytes 0 0 4294967295
 carrier_keepalive_time 200 0 86400
 hs_max 256 1 448
 limit_smc_hs 0 0 1

@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which connections begin as TCP and may change over to RDMA, who may ask for it, what a server
+ * answers, and what is counted and shown of it: socket/upgrade.c, handshake/upgradable.c. Sockets
+ * and LLC are real, and so is TCP, over lo; the RNIC is a fake, which no path over lo leads to.
+ */
+#include <linux/delay.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/jiffies.h>
+#include <linux/net.h>
+#include <linux/tcp.h>
+#include <net/inet_sock.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include <net/tcp_states.h>
+#include <smc/base/settings.h>
+#include <smc/base/stats.h>
+#include <smc/handshake/negcache.h>
+#include <smc/handshake/upgradable.h>
+#include <smc/lgr/lgr.h>
+#include <smc/lgr/link.h>
+#include <smc/llc/llc.h>
+#include <smc/proto/clc_msg.h>
+#include <smc/proto/upgrade_msg.h>
+#include <smc/socket/sock.h>
+
+#include "../../socket/deferred.h"
+#include "lgr_env.h"
+#include "suites.h"
+
+#define PATIENCE	(5 * HZ)
+#define QUIET_MS	100	/* for a work that has nothing to do */
+#define THRESHOLD	1000
+
+/**
+ * struct policy_env - state of one case
+ * @old_bytes: setting, restored at the end
+ * @waiting: listener on @at; NULL: none
+ * @at: its address
+ * @client: a client; NULL: none
+ * @child: the accepted socket; NULL: none
+ */
+struct policy_env {
+	unsigned int old_bytes;
+	struct socket *waiting;
+	struct sockaddr_in at;
+	struct socket *client;
+	struct socket *child;
+};
+
+static struct policy_env env;
+
+/* 127.0.0.@host, v4-mapped */
+static struct in6_addr policy_addr(u8 host)
+{
+	struct in6_addr addr;
+
+	ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK - 1 + host), &addr);
+	return addr;
+}
+
+static u64 policy_stat(enum smc_stat stat)
+{
+	return smc_stats_get(&init_net, stat);
+}
+
+static u16 policy_port(void)
+{
+	return ntohs(env.at.sin_port);
+}
+
+/* A program in the kernel decides about options; those of this object say nothing. */
+static void policy_set_hs_ctrl(struct kunit *test, bool on)
+{
+	struct smc_hs_ctrl *ctrl = on ? kunit_kzalloc(test, 256, GFP_KERNEL) : NULL;
+
+	KUNIT_ASSERT_EQ(test, !ctrl, !on);
+	rcu_assign_pointer(smc_settings_get(&init_net)->hs_ctrl, ctrl);
+	synchronize_rcu();
+}
+
+/* Create a group between 127.0.0.@own and 127.0.0.1, whose peer has @caps. It is ready. */
+static struct smc_lgr *policy_group(struct kunit *test, enum smc_role role, u8 own, u32 caps)
+{
+	struct smc_lgr *lgr = env_alloc_group(test, role, 1);
+	struct lgr_env *le = test->priv;
+	struct smc_link *link;
+	struct smc_path path;
+	int i;
+
+	lgr->peer.tcp_addr = policy_addr(1);
+	lgr->peer.own_addr = policy_addr(own);
+	lgr->peer.caps = caps;
+	lgr->caps |= SMC_CAP_UPGRADE;
+	fake_ib_path(le->fake, &path);
+	KUNIT_ASSERT_EQ(test, smc_lgr_begin(lgr, &path), 0);
+	for (i = 0; i < ENV_GROUPS && le->lgrs[i]; i++)
+		;
+	KUNIT_ASSERT_LT(test, i, ENV_GROUPS);
+	le->lgrs[i] = lgr;
+	link = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	env_bring_up(test, link);
+	smc_link_put(link);
+	smc_lgr_set_ready(lgr);
+	return lgr;
+}
+
+static struct smc_lgr *policy_group_up(struct kunit *test, enum smc_role role)
+{
+	return policy_group(test, role, 1, SMC_PEER_CAPS_TAG_1 | SMC_CAP_UPGRADE);
+}
+
+/* Let a program of @family wait for connections. */
+static void policy_listen(struct kunit *test, int family)
+{
+	env.at = (struct sockaddr_in){ .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, family, SOCK_STREAM, 0, &env.waiting), 0);
+	KUNIT_ASSERT_EQ(test, kernel_bind(env.waiting, (void *)&env.at, sizeof(env.at)), 0);
+	KUNIT_ASSERT_EQ(test, kernel_listen(env.waiting, 4), 0);
+	KUNIT_ASSERT_GT(test, kernel_getsockname(env.waiting, (void *)&env.at), 0);
+}
+
+static void policy_release(struct socket **sock)
+{
+	if (*sock)
+		sock_release(*sock);
+	*sock = NULL;
+}
+
+/* Create the client, bound to 127.0.0.@bound, 0: not. Return its socket; NULL: plain TCP. */
+static struct smc_sock *policy_client(struct kunit *test, int family, u8 bound)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + bound) };
+
+	policy_release(&env.client);
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, family, SOCK_STREAM, 0, &env.client), 0);
+	if (bound)
+		KUNIT_ASSERT_EQ(test, kernel_bind(env.client, (void *)&from, sizeof(from)), 0);
+	return family == PF_SMC ? smc_sk(env.client->sk) : NULL;
+}
+
+static int policy_connect(void)
+{
+	return kernel_connect(env.client, (void *)&env.at, sizeof(env.at), 0);
+}
+
+/* A client that is deferred: its server is known, and a group leads there. */
+static struct smc_sock *policy_deferred_client(struct kunit *test, struct smc_lgr **lgr)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+
+	policy_listen(test, AF_INET);
+	*lgr = policy_group_up(test, SMC_CLIENT);
+	smc_upgradable_add(&init_net, &here, policy_port());
+	smc = policy_client(test, PF_SMC, 0);
+	KUNIT_ASSERT_EQ(test, policy_connect(), 0);
+	KUNIT_ASSERT_EQ(test, smc_sock_mode(smc), SMC_MODE_DEFERRED);
+	return smc;
+}
+
+static int policy_send(size_t len, int flags, bool named)
+{
+	static u8 data[THRESHOLD];
+	struct kvec vec = { .iov_base = data, .iov_len = len };
+	struct msghdr msg = { .msg_flags = flags | MSG_NOSIGNAL };
+
+	if (named) {
+		msg.msg_name = &env.at;
+		msg.msg_namelen = sizeof(env.at);
+	}
+	return kernel_sendmsg(env.client, &msg, &vec, 1, len);
+}
+
+static int policy_init(struct kunit *test)
+{
+	struct smc_settings *sn = smc_settings_get(&init_net);
+
+	memset(&env, 0, sizeof(env));
+	env.old_bytes = sn->upgrade_bytes;
+	WRITE_ONCE(sn->upgrade_bytes, THRESHOLD);
+	return env_init(test);
+}
+
+static void policy_exit(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+
+	policy_release(&env.client);
+	policy_release(&env.child);
+	policy_release(&env.waiting);
+	smc_upgradable_forget(&init_net, &here, policy_port());
+	RCU_INIT_POINTER(smc_settings_get(&init_net)->hs_ctrl, NULL);
+	WRITE_ONCE(smc_settings_get(&init_net)->upgrade_bytes, env.old_bytes);
+	env_exit(test);
+}
+
+/* ---- servers that are known ---- */
+
+static void upgradable_unknown(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1), other = policy_addr(2);
+	u32 i;
+
+	KUNIT_EXPECT_FALSE(test, smc_upgradable_knows(&init_net, &here, 80));
+	smc_upgradable_add(&init_net, &here, 80);
+	KUNIT_EXPECT_TRUE(test, smc_upgradable_knows(&init_net, &here, 80));
+	KUNIT_EXPECT_FALSE(test, smc_upgradable_knows(&init_net, &here, 81));
+	KUNIT_EXPECT_FALSE(test, smc_upgradable_knows(&init_net, &other, 80));
+	for (i = 0; i < 2; i++)
+		smc_upgradable_answered(&init_net, &here, 80, true);
+	smc_upgradable_answered(&init_net, &here, 80, false);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_TRUE(test, smc_upgradable_knows(&init_net, &here, 80));
+		smc_upgradable_answered(&init_net, &here, 80, true);
+	}
+	KUNIT_EXPECT_FALSE(test, smc_upgradable_knows(&init_net, &here, 80));
+	smc_upgradable_add(&init_net, &here, 80);
+	smc_upgradable_forget(&init_net, &other, 80);
+	KUNIT_EXPECT_TRUE(test, smc_upgradable_knows(&init_net, &here, 80));
+	smc_upgradable_forget(&init_net, &here, 80);
+	KUNIT_EXPECT_FALSE(test, smc_upgradable_knows(&init_net, &here, 80));
+	/* no server has this port, and a free place none */
+	KUNIT_EXPECT_FALSE(test, smc_upgradable_knows(&init_net, &here, 0));
+}
+
+/* A new server takes the place of an older one: the memory does not grow. */
+static void upgradable_replaced(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1), other = policy_addr(2);
+	u32 port;
+
+	smc_upgradable_add(&init_net, &here, 80);
+	for (port = 1; port <= U16_MAX && smc_upgradable_knows(&init_net, &here, 80); port++)
+		smc_upgradable_add(&init_net, &other, port);
+	KUNIT_EXPECT_LE(test, port, U16_MAX);
+	KUNIT_EXPECT_TRUE(test, smc_upgradable_knows(&init_net, &other, port - 1));
+	for (port = 1; port <= U16_MAX; port++)
+		smc_upgradable_forget(&init_net, &other, port);
+}
+
+/* ---- clients ---- */
+
+/* Deferral promises only what asking can keep. */
+static void defer_only_if_kept(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+
+	policy_listen(test, AF_INET);
+	smc = policy_client(test, PF_SMC, 0);
+	smc_upgradable_add(&init_net, &here, policy_port());
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+	lgr = policy_group_up(test, SMC_CLIENT);
+	KUNIT_EXPECT_TRUE(test, smc_deferred_suits(smc, &here, policy_port()));
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port() ^ 1));
+	/* full */
+	lgr->reserved += SMC_LGR_CONNS_MAX;
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+	lgr->reserved -= SMC_LGR_CONNS_MAX;
+	/* bound to the address of the group's first contact, to another one */
+	smc = policy_client(test, PF_SMC, 1);
+	KUNIT_EXPECT_TRUE(test, smc_deferred_suits(smc, &here, policy_port()));
+	smc = policy_client(test, PF_SMC, 2);
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+	smc = policy_client(test, PF_SMC, 0);
+	WRITE_ONCE(smc->clcsock.sock->sk->sk_bound_dev_if, 1);
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+	smc = policy_client(test, PF_SMC, 0);
+	/* takes no further connections */
+	smc_lgr_phase_out(lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+}
+
+/* A BPF program that decides about options is not bypassed. */
+static void defer_not_with_hs_ctrl(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+
+	policy_listen(test, AF_INET);
+	policy_group_up(test, SMC_CLIENT);
+	smc_upgradable_add(&init_net, &here, policy_port());
+	smc = policy_client(test, PF_SMC, 0);
+	KUNIT_EXPECT_TRUE(test, smc_deferred_suits(smc, &here, policy_port()));
+	policy_set_hs_ctrl(test, true);
+	KUNIT_EXPECT_FALSE(test, smc_deferred_is_on(&init_net));
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+	policy_set_hs_ctrl(test, false);
+	KUNIT_EXPECT_TRUE(test, smc_deferred_suits(smc, &here, policy_port()));
+	WRITE_ONCE(smc_settings_get(&init_net)->upgrade_bytes, 0);
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+}
+
+static bool policy_wait_job(const struct smc_deferred *d, unsigned long pause)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while ((READ_ONCE(d->pause) != pause || READ_ONCE(d->busy)) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return READ_ONCE(d->pause) == pause && !READ_ONCE(d->busy);
+}
+
+/* No path of lo leads to the group: nothing is sent, pauses grow, and the server is forgotten. */
+static void ask_finds_no_group(struct kunit *test)
+{
+	u64 asked = policy_stat(SMC_STAT_UPGRADE_ASKED);
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+
+	smc = policy_deferred_client(test, &lgr);
+	/* TCP counts the SYN, too */
+	KUNIT_EXPECT_EQ(test, policy_send(THRESHOLD - 2, 0, false), THRESHOLD - 2);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 0);
+	KUNIT_EXPECT_TRUE(test, smc_upgradable_knows(&init_net, &here, policy_port()));
+	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
+	KUNIT_EXPECT_TRUE(test, policy_wait_job(smc->deferred, HZ));
+	KUNIT_EXPECT_FALSE(test, smc_upgradable_knows(&init_net, &here, policy_port()));
+	/* in the pause */
+	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc->deferred->pause, HZ);
+	WRITE_ONCE(smc->deferred->again, jiffies);
+	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
+	KUNIT_EXPECT_TRUE(test, policy_wait_job(smc->deferred, 2 * HZ));
+	/* the pause is over, but a program decides now */
+	policy_set_hs_ctrl(test, true);
+	WRITE_ONCE(smc->deferred->again, jiffies);
+	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 2 * HZ);
+	policy_set_hs_ctrl(test, false);
+	/* a direction has ended */
+	KUNIT_ASSERT_EQ(test, kernel_accept(env.waiting, &env.child, 0), 0);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(env.child, SHUT_WR), 0);
+	msleep(QUIET_MS);
+	WRITE_ONCE(smc->deferred->again, jiffies);
+	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 2 * HZ);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED), asked);
+}
+
+/* A server that is left alone for its RNIC: no handshake is tried, and its probe is not used up. */
+static void defer_leaves_probe(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+
+	policy_listen(test, AF_INET);
+	policy_group_up(test, SMC_CLIENT);
+	smc_upgradable_add(&init_net, &here, policy_port());
+	smc_negcache_add(&init_net, &here, policy_port(), SMC_CLC_DECL_TIMEOUT_CL);
+	smc = policy_client(test, PF_SMC, 0);
+	KUNIT_EXPECT_EQ(test, policy_connect(), 0);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_DEFERRED);
+	smc_negcache_del(&init_net, &here, policy_port());
+}
+
+/* connect() has failed: the next connection of the socket, by sendto(), is TCP. */
+static void defer_failed_fastopen(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+
+	policy_listen(test, AF_INET);
+	policy_group_up(test, SMC_CLIENT);
+	smc_upgradable_add(&init_net, &here, policy_port());
+	policy_release(&env.waiting);
+	smc = policy_client(test, PF_SMC, 0);
+	KUNIT_EXPECT_EQ(test, policy_connect(), -ECONNREFUSED);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_DEFERRED);
+	policy_send(1, MSG_FASTOPEN | MSG_DONTWAIT, true);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_TCP);
+	KUNIT_EXPECT_EQ(test, smc->own_reason, SMC_CLC_DECL_SOCKOPT);
+}
+
+/* ---- what is shown ---- */
+
+/**
+ * struct policy_seen - what a walk over all sockets shows of one
+ * @smc: the socket
+ * @found: it is listed
+ * @mode: its mode
+ * @deferred: it is shown as deferred
+ */
+struct policy_seen {
+	const struct smc_sock *smc;
+	bool found;
+	enum smc_mode mode;
+	bool deferred;
+};
+
+static int policy_see(const struct smc_sock_info *info, void *arg)
+{
+	struct policy_seen *seen = arg;
+
+	if (info->sk != &seen->smc->inet.sk)
+		return 0;
+	seen->found = true;
+	seen->mode = info->mode;
+	seen->deferred = info->deferred;
+	return 0;
+}
+
+static void policy_expect_shown(struct kunit *test, const struct smc_sock *smc, bool deferred)
+{
+	struct policy_seen seen = { .smc = smc };
+	struct smc_sock_pos pos = {};
+
+	smc_sock_for_each(&init_net, SMC_PROTO_IPV4, &pos, policy_see, &seen);
+	KUNIT_EXPECT_TRUE(test, seen.found);
+	KUNIT_EXPECT_EQ(test, seen.mode, SMC_MODE_TCP);
+	KUNIT_EXPECT_EQ(test, seen.deferred, deferred);
+}
+
+/* Deferred is no fallback; an option that excludes SMC makes it one, which is counted. */
+static void excluded_is_seen(struct kunit *test)
+{
+	u64 fallbacks = policy_stat(SMC_STAT_CLNT_FBACK), deferred = policy_stat(SMC_STAT_DEFERRED);
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+
+	smc = policy_deferred_client(test, &lgr);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_DEFERRED) - deferred, 1);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_CLNT_FBACK) - fallbacks, 0);
+	KUNIT_EXPECT_EQ(test, smc->own_reason, 0);
+	policy_expect_shown(test, smc, true);
+	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(smc, true), 0);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_TCP);
+	KUNIT_EXPECT_EQ(test, smc->own_reason, SMC_CLC_DECL_SOCKOPT);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_CLNT_FBACK) - fallbacks, 1);
+	policy_expect_shown(test, smc, false);
+	/* once */
+	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(smc, true), 0);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_CLNT_FBACK) - fallbacks, 1);
+}
+
+/* ---- servers ---- */
+
+/* A plain TCP client connects, and is accepted. Return the child. */
+static struct smc_sock *policy_accept(struct kunit *test)
+{
+	policy_release(&env.child);
+	policy_client(test, AF_INET, 1);
+	KUNIT_ASSERT_EQ(test, policy_connect(), 0);
+	KUNIT_ASSERT_EQ(test, kernel_accept(env.waiting, &env.child, 0), 0);
+	return smc_sk(env.child->sk);
+}
+
+/* Clients without SMC stay what they are: fallbacks, with their reason. */
+static void accept_plain(struct kunit *test)
+{
+	u64 fallbacks = policy_stat(SMC_STAT_SRV_FBACK), deferred = policy_stat(SMC_STAT_DEFERRED);
+	const u32 cap = SMC_CAP_UPGRADE;
+	struct smc_sock *smc;
+	int i;
+
+	policy_listen(test, PF_SMC);
+	for (i = 1; i <= 4; i++) {
+		smc = policy_accept(test);
+		KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_TCP);
+		KUNIT_EXPECT_EQ(test, smc->own_reason, SMC_CLC_DECL_PEER_NO_SMC);
+		KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_SRV_FBACK) - fallbacks, i);
+		KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_DEFERRED) - deferred, 0);
+		/* groups over which no request for the next one can come */
+		if (i == 1)
+			policy_group(test, SMC_SERVER, 1, SMC_PEER_CAPS_TAG_1);
+		else if (i == 2)
+			policy_group(test, SMC_SERVER, 2, SMC_PEER_CAPS_TAG_1 | cap);
+		else if (i == 3)
+			policy_group(test, SMC_CLIENT, 1, SMC_PEER_CAPS_TAG_1 | cap);
+	}
+	policy_group_up(test, SMC_SERVER);
+	smc = policy_accept(test);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_DEFERRED);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_DEFERRED) - deferred, 1);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_SRV_FBACK) - fallbacks, 4);
+	policy_set_hs_ctrl(test, true);
+	smc = policy_accept(test);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc), SMC_MODE_TCP);
+	policy_set_hs_ctrl(test, false);
+}
+
+/* The client's request for its connection arrives; it has sent nothing yet. */
+static void policy_request(struct smc_link *link, u32 number, u32 wrong)
+{
+	const struct tcp_sock *tp = tcp_sk(env.client->sk);
+	struct smc_upgrade_msg msg = {
+		.kind = SMC_UPGRADE_REQUEST, .number = number,
+		.proof = {
+			.client_port = inet_sk(env.client->sk)->inet_num,
+			.server_port = policy_port(),
+			.client_seq = tp->write_seq + wrong, .server_seq = tp->rcv_nxt,
+		},
+		.token = 77, .rkey = 78, .vaddr = 79, .rmbe_idx = 3, .bsize = 1, .hint = 16,
+	};
+	u8 buf[SMC_UPGRADE_MSG_LEN];
+
+	WARN_ON(smc_upgrade_msg_build(&msg, buf, sizeof(buf)) < 0);
+	local_bh_disable();
+	rcu_read_lock();
+	smc_llc_events.message(link, buf, sizeof(buf));
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+/* Return the reason of the refusal that was sent for @number, or 0. */
+static u8 policy_find_refusal(const struct smc_link *link, u32 number)
+{
+	struct fake_ib_qp *qp = fake_ib_qp(link->qp->qp);
+	struct smc_upgrade_msg msg;
+	struct fake_ib_wr *wr;
+	u32 i;
+
+	for (i = 0; (wr = fake_ib_sent(qp, i)); i++)
+		if (wr->opcode == IB_WR_SEND &&
+		    !smc_upgrade_msg_parse((u8 *)(uintptr_t)wr->sge[0].addr, wr->sge[0].length,
+					   &msg) &&
+		    msg.kind == SMC_UPGRADE_REFUSED && msg.number == number)
+			return msg.reason;
+	return 0;
+}
+
+static void policy_expect_refusal(struct kunit *test, const struct smc_link *link, u32 number,
+				  u8 reason, enum smc_stat stat, u64 before)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (!policy_find_refusal(link, number) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_EQ_MSG(test, policy_find_refusal(link, number), reason, "request %u", number);
+	KUNIT_EXPECT_EQ_MSG(test, policy_stat(stat) - before, 1, "request %u", number);
+}
+
+/*
+ * Requests for a connection that is not accepted: what the server says, and counts. A setting that
+ * came after the group counts more than that the request comes too early.
+ */
+static void requests_judged(struct kunit *test)
+{
+	u64 unknown = policy_stat(SMC_STAT_UPGRADE_UNKNOWN);
+	u64 later = policy_stat(SMC_STAT_UPGRADE_LATER);
+	u64 excluded = policy_stat(SMC_STAT_UPGRADE_EXCLUDED);
+	u64 refused = policy_stat(SMC_STAT_UPGRADE_REFUSED);
+	u64 deferred = policy_stat(SMC_STAT_DEFERRED);
+	u64 asked = policy_stat(SMC_STAT_UPGRADE_ASKED);
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_link *link;
+	struct smc_lgr *lgr;
+
+	policy_listen(test, PF_SMC);
+	lgr = policy_group_up(test, SMC_SERVER);
+	link = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	policy_client(test, AF_INET, 1);
+	KUNIT_ASSERT_EQ(test, policy_connect(), 0);
+	while (policy_stat(SMC_STAT_DEFERRED) == deferred && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	policy_request(link, 8, 1);
+	policy_expect_refusal(test, link, 8, SMC_UPGRADE_UNKNOWN, SMC_STAT_UPGRADE_UNKNOWN,
+			      unknown);
+	policy_request(link, 9, 0);
+	policy_expect_refusal(test, link, 9, SMC_UPGRADE_LATER, SMC_STAT_UPGRADE_LATER, later);
+	policy_set_hs_ctrl(test, true);
+	policy_request(link, 10, 0);
+	policy_expect_refusal(test, link, 10, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
+			      excluded);
+	policy_set_hs_ctrl(test, false);
+	WRITE_ONCE(smc_settings_get(&init_net)->upgrade_bytes, 0);
+	policy_request(link, 11, 0);
+	policy_expect_refusal(test, link, 11, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
+			      excluded + 1);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED) - asked, 4);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_REFUSED) - refused, 4);
+	smc_link_put(link);
+}
+
+static struct kunit_case policy_cases[] = {
+	KUNIT_CASE(upgradable_unknown),
+	KUNIT_CASE(upgradable_replaced),
+	KUNIT_CASE(defer_only_if_kept),
+	KUNIT_CASE(defer_not_with_hs_ctrl),
+	KUNIT_CASE(ask_finds_no_group),
+	KUNIT_CASE(defer_leaves_probe),
+	KUNIT_CASE(defer_failed_fastopen),
+	KUNIT_CASE(excluded_is_seen),
+	KUNIT_CASE(accept_plain),
+	KUNIT_CASE(requests_judged),
+	{}
+};
+
+/* The table of requests is the real one: before smc_upgrade, which replaces it. */
+struct kunit_suite smc_upgrade_policy_suite = {
+	.name = "smc_upgrade_policy",
+	.init = policy_init,
+	.exit = policy_exit,
+	.test_cases = policy_cases,
+};

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Upgrade in place (net.smc.upgrade_bytes): connections begin as TCP and change over to RDMA in
+# mid-stream, while programs at both ends write, read, peek, wait and close, and compare every byte.
+# Host 2 connects, host 1 serves. Which connections changed is counted by the modules of both hosts.
+#
+#   BYTES     threshold (default: 20000)
+#   RATE      rate of the network, for virtual time: there a transfer over a network without one ends in
+#             the moment in which it begins, before a request is answered (default: none)
+#   PATIENCE  ms in which a transfer must make progress
+#   UPGRADE_OF  names of cases, all by default; the first ones teach which server can
+
+: "${BYTES:=20000}"
+: "${PATIENCE:=30000}"
+: "${RATE:=}"
+
+all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
+	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120 userns:30 unload:60"
+CASES=${UPGRADE_OF:-$all}
+export CASES
+
+setup()
+{
+	setup_net && setup_rxe && load_smc || return 1
+	[ -z "$RATE" ] ||
+		{ modprobe sch_netem && tc qdisc add dev eth0 root netem rate "$RATE" limit 10000; }
+}
+
+# threshold BYTES: on both hosts
+threshold()
+{
+	echo "$1" > /proc/sys/net/smc/upgrade_bytes || fail "upgrade_bytes"
+}
+
+family=smc	# of the client
+within=		# command that runs it
+
+# traffic [OPTION...] SUBTEST...: verified connections, whatever carries them
+# shellcheck disable=SC2153 # CASE is set by main.sh
+traffic()
+{
+	turn=$((${turn:-0} + 1))
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --timeout "$PATIENCE" &
+		server=$!
+		await_server 4430
+		sync_signal "up.$CASE.$turn"
+		wait "$server" || fail "server ended with $?"
+	else
+		sync_wait "up.$CASE.$turn" > /dev/null || exit 1
+		$within /t/smc_traffic client --connect "$(peer_addr 0)" --family "$family" --wait 30 --quit \
+			--timeout "$PATIENCE" "$@" || fail "client ended with $?"
+	fi
+}
+
+# all_deferred: no connection had a handshake, or is a fallback: what RDMA carried came by upgrades.
+# A server is forgotten, and the next connection to it has a handshake, when it did not know three in a
+# row, which were over when it was asked. Two of them may be of the case before.
+all_deferred()
+{
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -le $((($(grown upgrade_unknown) + 2) / 3))
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+}
+
+# Each request has one end.
+balanced()
+{
+	[ "$(grown upgrade_asked)" -eq \
+		"$(($(grown upgraded) + $(grown upgrade_refused) + $(grown upgrade_withdrawn)))" ] &&
+	[ "$(grown upgrade_refused)" -eq "$(($(grown upgrade_unknown) + $(grown upgrade_later) +
+		$(grown upgrade_excluded) + $(grown upgrade_memory)))" ]
+}
+
+# show: the counters of the case
+show()
+{
+	shown=
+	for s in deferred upgrade_asked upgrade_unknown upgrade_later upgrade_excluded upgrade_memory \
+		upgrade_withdrawn upgraded upgrade_tcp_bytes tx_write_bytes; do
+		shown="$shown $s=$(grown $s)"
+	done
+	diag "$shown"
+}
+
+# changed MIN [BYTES]: all connections began as TCP, at least so many have changed over, and RDMA
+# carried so many bytes from here
+changed()
+{
+	wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
+	show
+	all_deferred
+	expect "upgraded" "$(grown upgraded)" -ge "$1"
+	expect "bytes by RDMA WRITE" "$(grown tx_write_bytes)" -ge "${2:-1}"
+	expect "malformed CDC" "$(grown rx_cdc_bad)" -eq 0
+}
+
+# Nobody is asked, and nothing is announced.
+case_off()
+{
+	before
+	traffic connects:3
+	expect "deferred" "$(grown deferred)" -eq 0
+	expect "UPGRADE messages" "$(($(grown tx_upgrade) + $(grown rx_upgrade)))" -eq 0
+}
+
+# A client without SMC stays a fallback for the server, whatever the setting says.
+case_plain()
+{
+	threshold "$BYTES"
+	# the old group has not announced it
+	forget_groups
+	before
+	family=inet
+	traffic connects:3
+	family=smc
+	expect "deferred" "$(grown deferred)" -eq 0
+	# those of the client that waits and that ends the server are two more
+	[ "$HOST" = 2 ] || expect "fallbacks" "$(grown srv_fback)" -eq 5
+}
+
+# After a rendezvous with a peer that can, the next connections begin as TCP, and none is a fallback.
+case_taught()
+{
+	before
+	traffic connects:8
+	show
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 1
+	expect "deferred" "$(grown deferred)" -eq 9
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+}
+
+# forget_groups: the next connection is a first contact
+forget_groups()
+{
+	sync_barrier "forget.$CASE" || exit 1
+	if ! unload_smc || ! load_smc; then
+		fail "the module cannot be loaded again"
+	fi
+	threshold "$BYTES"
+	sync_barrier "forgot.$CASE" || exit 1
+}
+
+# Below the threshold all stay TCP.
+case_tcp()
+{
+	threshold 4000000000
+	before
+	traffic stream:2 random:1 pingpong:10
+	expect "deferred" "$(grown deferred)" -ge 3
+	expect "upgraded" "$(grown upgraded)" -eq 0
+	threshold "$BYTES"
+}
+
+case_stream()
+{
+	before
+	traffic stream:16
+	changed 1 8388608
+}
+
+case_random()
+{
+	before
+	traffic random:4
+	changed 1 1048576
+}
+
+case_pingpong()
+{
+	before
+	traffic pingpong:100
+	changed 1
+}
+
+case_urgent()
+{
+	before
+	traffic urgent:20
+	changed 1
+}
+
+case_parallel()
+{
+	before
+	traffic parallel:32
+	changed 8
+}
+
+# A request after the first byte, with each style of waiting: non-blocking ones have edges, too.
+case_first()
+{
+	threshold 1
+	before
+	traffic --io all stream:2 random:1
+	changed 3
+	threshold "$BYTES"
+}
+
+case_peek()
+{
+	threshold 1
+	before
+	traffic --peek --io all stream:2 random:1
+	traffic --peek parallel:32
+	changed 8
+	threshold "$BYTES"
+}
+
+case_pages()
+{
+	before
+	traffic --pages stream:8
+	changed 1 1048576
+}
+
+case_halfclose()
+{
+	threshold 1
+	before
+	traffic halfclose:1024
+	changed 1 262144
+	threshold "$BYTES"
+}
+
+case_reset()
+{
+	threshold 1
+	before
+	# else the reset comes before the answer
+	traffic --pause 200 reset:2097152
+	# the client has written its requests alone, over TCP
+	changed 2 $((2 - HOST))
+	threshold "$BYTES"
+}
+
+case_connects()
+{
+	threshold 1
+	before
+	traffic connects:200
+	wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
+	show
+	expect "connections" "$(($(grown deferred) + $(grown clnt_smc) + $(grown srv_smc)))" -eq 202
+	expect "deferred" "$(grown deferred)" -ge 100
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+	expect "malformed CDC" "$(grown rx_cdc_bad)" -eq 0
+	threshold "$BYTES"
+}
+
+case_idle()
+{
+	threshold 1
+	before
+	traffic idle:2
+	# it alone moves so much, and has nothing to send afterwards
+	changed 1 0
+	expect "bytes before the change" "$(grown upgrade_tcp_bytes)" -ge 65536
+	threshold "$BYTES"
+}
+
+# in_group COMMAND...: executes it in a cgroup of its own
+in_group()
+{
+	mkdir -p /sys/fs/cgroup/upgraded
+	# shellcheck disable=SC2016 # $0 and $@ are those of the inner shell
+	sh -c 'echo 0 > /sys/fs/cgroup/upgraded/cgroup.procs && exec "$@"' sh "$@"
+}
+
+# kernel_kib: memory of the kernel that the cgroup is charged for
+kernel_kib() { awk '$1 == "kernel" { print int($2 / 1024) }' /sys/fs/cgroup/upgraded/memory.stat; }
+
+# The rings of upgraded connections are charged to the client's cgroup, those of a first contact aside.
+case_charged()
+{
+	forget_groups
+	traffic connects:2
+	before
+	if [ "$HOST" = 2 ]; then
+		echo +memory > /sys/fs/cgroup/cgroup.subtree_control || fail "no memory controller"
+		mkdir -p /sys/fs/cgroup/upgraded
+		(
+			most=0
+			while [ ! -e /run/charged.end ]; do
+				now=$(kernel_kib)
+				[ "$now" -le "$most" ] || most=$now
+				echo "$most" > /run/charged.kib
+				sleep 0.1
+			done
+		) &
+		sampler=$!
+	fi
+	within=in_group
+	traffic parallel:32
+	within=
+	if [ "$HOST" = 2 ]; then
+		touch /run/charged.end
+		wait "$sampler"
+		diag "$(cat /run/charged.kib) KiB charged"
+		# an RMBE and a ring of 64 KiB each, at least, for those that had changed over at a time
+		expect "KiB charged" "$(cat /run/charged.kib)" -ge 4096
+	fi
+	# as many as a group's requests at a time, at least
+	changed 8
+}
+
+# The link is lost in the middle of streams: upgraded connections end, and none hangs.
+case_linkdown()
+{
+	before
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --timeout "$PATIENCE" > /run/server 2>&1 &
+		server=$!
+		await_server 4430
+		sync_signal "up.$CASE"
+		sync_wait "done.$CASE" 100 > /dev/null || exit 1
+		# not hung, nor dead: it serves the next one
+		kill -0 "$server" || fail "the server has ended: $(tail -2 /run/server)"
+		kill "$server"
+		wait "$server" 2> /dev/null
+		grep -i "bad\|EILSEQ" /run/server && fail "bytes"
+		return 0
+	fi
+	sync_wait "up.$CASE" > /dev/null || exit 1
+	/t/smc_traffic client --connect "$(peer_addr 0)" --family smc --wait 30 \
+		--timeout "$PATIENCE" stream:512 > /run/client 2>&1 &
+	client=$!
+	wait_for 20 has_upgraded || fail "not upgraded"
+	for id in $(/t/smcctl linkgroup | awk 'NR > 1 { print $1 }'); do
+		/t/smcctl linkgroup del "$id" now
+	done
+	began=$(uptime_s)
+	! wait "$client" || fail "the stream went on without its group"
+	diag "$(grep -v "^ok" /run/client | tail -4 | tr "\n" " ")"
+	# the operator of this host has ended it: not for want of progress, and not with an end of file
+	grep -q ECONNABORTED /run/client || fail "no ECONNABORTED"
+	expect "seconds until the end" "$(($(uptime_s) - began))" -lt 20
+	sync_signal "done.$CASE"
+}
+
+has_upgraded() { [ "$(grown upgraded)" -gt 0 ]; }
+
+# A rule of one end, which comes after the first contact, forbids it: the stream goes on over TCP.
+case_denied()
+{
+	# the group of the case before may be gone
+	traffic connects:2
+	before
+	[ "$HOST" = 2 ] || /t/smcctl policy add deny local-port 4430 || fail "no rule"
+	sync_barrier "rule.$CASE" || exit 1
+	traffic stream:4
+	show
+	[ "$HOST" = 2 ] || /t/smcctl policy flush
+	expect "upgraded" "$(grown upgraded)" -eq 0
+	# else there was no group, and the server has refused the handshake
+	[ "$HOST" = 1 ] || expect "deferred" "$(grown deferred)" -eq 3
+	# for the server they are fallbacks, which it does not know for others
+	expect "refused" "$(grown upgrade_refused)" -ge 1
+	[ "$HOST" = 2 ] || expect "fallbacks" "$(grown srv_fback)" -eq 3
+	sync_barrier "no_rule.$CASE" || exit 1
+	traffic connects:2
+	before
+	[ "$HOST" = 1 ] || /t/smcctl policy add deny remote-port 4430 || fail "no rule"
+	traffic stream:4
+	[ "$HOST" = 1 ] || /t/smcctl policy flush
+	expect "deferred with a rule of the client" "$(($(grown deferred) * (HOST - 1)))" -eq 0
+	expect "upgraded" "$(grown upgraded)" -eq 0
+	expect "asked" "$(grown upgrade_asked)" -eq 0
+}
+
+# Not for namespaces of users.
+case_userns()
+{
+	[ "$HOST" = 1 ] || return 0
+	[ -e /proc/self/ns/user ] || skip "no user namespaces"
+	unshare -Urn sh -c 'cat /proc/sys/net/smc/upgrade_bytes; ls -l /proc/sys/net/smc/upgrade_bytes' \
+		> /run/userns 2>&1 || fail "$(cat /run/userns)"
+	grep -q '^0$' /run/userns || fail "a namespace of a user has inherited it"
+	grep -q '^-r--r--r--' /run/userns || fail "a user can turn it on"
+}
+
+case_unload()
+{
+	sync_barrier idle || exit 1
+	unload_smc || fail "the module cannot be unloaded"
+}
