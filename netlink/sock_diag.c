@@ -317,7 +317,9 @@ static int diag_handle_destroy(struct sk_buff *skb, struct nlmsghdr *nlh)
 }
 
 static const struct sock_diag_handler diag_handler = {
+#ifdef SMC_HAVE_SOCK_DIAG_OWNER	/* without it a mutex keeps the module */
 	.owner		= THIS_MODULE,
+#endif
 	.family		= AF_SMC,
 	.dump		= diag_handle_dump,
 	.destroy	= diag_handle_destroy,

@@ -630,8 +630,9 @@ static int path_resolve_gid(const struct ib_gid_attr *sgid_attr, const union ib_
 	} src, dst;
 	int rc;
 
-	rdma_gid2ip(&src.sa, &sgid_attr->gid);
-	rdma_gid2ip(&dst.sa, dgid);
+	/* pointers to the whole, which FORTIFY_SOURCE of some kernels wants for IPv6 */
+	rdma_gid2ip((struct sockaddr *)&src, &sgid_attr->gid);
+	rdma_gid2ip((struct sockaddr *)&dst, dgid);
 	memset(r, 0, sizeof(*r));
 	r->addr.sgid_attr = sgid_attr;
 	/* Must not be NULL; the core replaces it by the namespace of the GID's netdev. */
