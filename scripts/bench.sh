@@ -20,6 +20,8 @@
 #   --without LABEL   leave out tcp, intree, ours or raw
 #   --autosmc         insn: ours once more, where AUTOSMC has found that connections are short; only
 #                     the row connect_rate
+#   --upgrade         insn: ours once more, where connections between hosts of this module begin as
+#                     TCP (net.smc.upgrade_bytes); only the row connect_rate
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
@@ -37,7 +39,7 @@ before=
 profile=
 budget=
 sizes=
-autosmc=
+as_tcp=
 labels=' tcp intree ours raw '
 
 die()
@@ -59,8 +61,8 @@ while [ $# -gt 0 ]; do
 		shift
 		continue
 		;;
-	--autosmc)
-		autosmc=y bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
+	--autosmc|--upgrade)
+		as_tcp=${1#--} bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
 		shift
 		continue
 		;;
@@ -130,7 +132,7 @@ if [ -n "$before" ]; then
 	# profile.py compares the last one with the one before
 	labels="${labels%ours *}before ours "
 fi
-[ -z "$autosmc" ] || labels="${labels}autosmc "
+[ -z "$as_tcp" ] || labels="$labels$as_tcp "
 [ -z "$profile" ] || [ "$bed" = insn ] || die "--profile needs --bed insn"
 # They are loaded again and again: without what only a debugger needs.
 find "$stage" -name '*.ko' -exec strip --strip-debug {} +

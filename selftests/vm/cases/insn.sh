@@ -7,7 +7,8 @@
 # lines go to the log, for selftests/bench/report.py.
 #
 #   LABELS   what is measured, in order: tcp, intree, or the name of a folder in /t with a build of
-#            the module; autosmc: ours with connections that AUTOSMC makes TCP
+#            the module; autosmc: ours with connections that AUTOSMC makes TCP; upgrade: ours
+#            with connections that begin as TCP, and carry too little to ask for RDMA
 #   ROWS     rows of smc_bench, comma separated; default: all
 #   MS, COUNT   see smc_bench
 #   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
@@ -56,11 +57,11 @@ measure()
 	case $1 in
 	tcp)	family=inet; mode=tcp ;;
 	intree)	family=smc; mode=smc; load_smc intree || fail "$1 cannot be loaded" ;;
-	autosmc)
+	autosmc|upgrade)
 		family=smc; mode=tcp
 		ln -sfn /t/ours /ours
 		load_smc ours || fail "$1 cannot be loaded"
-		echo 100000 > /proc/sys/net/smc/autosmc_bytes
+		echo 100000 > "/proc/sys/net/smc/${1}_bytes"
 		;;
 	*)
 		family=smc; mode=smc
@@ -71,12 +72,26 @@ measure()
 	/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
 	server=$!
 	await_server
-	[ "$1" != autosmc ] ||
-		/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc connects:8 ||
-		fail "$1: no short connections"
+	case $1 in
+	autosmc)
+		/t/smc_traffic client --connect "$(own_addr)" --family "$family" --require smc \
+			connects:8 || fail "$1: no short connections"
+		;;
+	# the first one makes the group, and shows that the server upgrades
+	upgrade)
+		/t/smc_traffic client --connect "$(own_addr)" --family "$family" connects:8 ||
+			fail "$1: no connection"
+		before
+		;;
+	esac
 	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
 		--label "$1" --ms "$MS" --count "$COUNT" ${ROWS:+--rows "$ROWS"} ||
 		fail "$1: smc_bench ended with $?"
+	[ "$1" != upgrade ] || {
+		expect "deferred" "$(grown deferred)" -ge 2
+		expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
+		expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+	}
 	[ -z "${PROFILE:-}" ] || print_symbols "$1"
 	kill "$server"
 	wait "$server"
