@@ -873,6 +873,7 @@ static int lgr_add_first_link(struct smc_lgr *lgr, struct smc_path *path)
 		link->num = lgr->next_link_num++;
 	link->uid = lgr->id + 1;
 	lgr->slot_uids[0] = link->uid;
+	lgr->first_ifindex = link->path.gid.ifindex;
 	__set_bit(0, &lgr->slots);
 	RCU_INIT_POINTER(lgr->links[0], link);
 	return 0;

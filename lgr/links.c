@@ -178,6 +178,7 @@ static void link_get_load(struct smc_link *link, bool own, struct smc_link_load 
 
 	load->usable = smc_link_usable(link);
 	load->conns = own && conns ? conns - 1 : conns;
+	load->first = link->path.gid.ifindex == link->lgr->first_ifindex;
 	smc_qp_get_load(link->qp, &load->bytes, &load->latency);
 }
 

@@ -7,6 +7,24 @@
 /* Latencies less than 1/SLACK apart count as equal: otherwise all connections use one link. */
 #define SLACK	8
 
+/* What a policy compares; less is better. */
+static u64 link_load_measure(enum smc_link_policy policy, const struct smc_link_load *load)
+{
+	switch (policy) {
+	case SMC_LINK_BY_BYTES:
+		return load->bytes;
+	case SMC_LINK_BY_LATENCY:
+		return load->latency;
+	case SMC_LINK_FIRST_RNIC:
+		return !load->first;
+	case SMC_LINK_BY_CONNS:
+	case SMC_LINK_ROUND_ROBIN:
+	case SMC_LINK_POLICIES:
+		break;
+	}
+	return 0;
+}
+
 /* Smallest measure of all usable links; the largest value if there is none. */
 static u64 link_pick_min(enum smc_link_policy policy, const struct smc_link_load *load, u32 n)
 {
@@ -19,7 +37,7 @@ static u64 link_pick_min(enum smc_link_policy policy, const struct smc_link_load
 		/* A link without a measurement counts as good as the best. */
 		if (policy == SMC_LINK_BY_LATENCY && !load[i].latency)
 			continue;
-		value = policy == SMC_LINK_BY_BYTES ? load[i].bytes : load[i].latency;
+		value = link_load_measure(policy, &load[i]);
 		if (value < min)
 			min = value;
 	}
@@ -31,17 +49,9 @@ static bool link_load_is_best(enum smc_link_policy policy, const struct smc_link
 {
 	if (!load->usable)
 		return false;
-	switch (policy) {
-	case SMC_LINK_BY_BYTES:
-		return load->bytes == min;
-	case SMC_LINK_BY_LATENCY:
+	if (policy == SMC_LINK_BY_LATENCY)
 		return load->latency <= min + min / SLACK;
-	case SMC_LINK_BY_CONNS:
-	case SMC_LINK_ROUND_ROBIN:
-	case SMC_LINK_POLICIES:
-		break;
-	}
-	return true;
+	return link_load_measure(policy, load) == min;
 }
 
 /* Next usable link after @last. */
@@ -92,7 +102,7 @@ int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load,
  * @from: current link of the connection, which is counted there; below @n
  *
  * Repeated moves by this function come to an end: no link gets more connections than the link that
- * loses them keeps, unless the latter is slow.
+ * loses them keeps, unless the latter is slow, or a spare.
  *
  * Return: index of the other link, negative: do not move.
  */
@@ -109,8 +119,8 @@ int smc_link_pick_better(enum smc_link_policy policy, const struct smc_link_load
 	if (to < 0 || to == (int)from || !load[from].conns)
 		return -1;
 	min = link_pick_min(policy, load, n);
-	if (policy == SMC_LINK_BY_LATENCY && load[from].usable &&
-	    !link_load_is_best(policy, &load[from], min))
+	if ((policy == SMC_LINK_BY_LATENCY || policy == SMC_LINK_FIRST_RNIC) &&
+	    load[from].usable && !link_load_is_best(policy, &load[from], min))
 		return to;
 	return load[to].conns + 1 < load[from].conns ? to : -1;
 }

@@ -1538,6 +1538,19 @@ static void conn_balance_many(struct kunit *test)
 	balance_end(b);
 }
 
+/* The link over the RNIC with which the group began is back: no connection stays on a spare one. */
+static void conn_balance_spare(struct kunit *test)
+{
+	struct balance_env *b = balance_begin(test, 2);
+
+	smc_settings_get(&init_net)->link_policy = SMC_LINK_FIRST_RNIC;
+	b->e.second->path.gid.ifindex++;
+	smc_link_notify_usable(b->e.first);
+	msleep(1150);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 2);
+	balance_end(b);
+}
+
 /* A connection whose peer did not answer in time stays; the next walk takes others. */
 static void conn_balance_once(struct kunit *test)
 {
@@ -1923,6 +1936,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_SLOW(conn_balance_not),
 	KUNIT_CASE_SLOW(conn_balance_many),
 	KUNIT_CASE_SLOW(conn_balance_once),
+	KUNIT_CASE_SLOW(conn_balance_spare),
 	KUNIT_CASE(conn_reset_behind_abort),
 	KUNIT_CASE(conn_reset_unacked),
 	KUNIT_CASE(conn_reset_without_group),

@@ -22,14 +22,15 @@ static void single(void)
 	struct smc_link_load load[LINKS] = { { .usable = false } };
 	int p;
 
-	load[4] = (struct smc_link_load){ true, 200, 1 << 20, 4000 };
+	load[4] = (struct smc_link_load){ true, 200, 1 << 20, 4000, false };
 	for (p = 0; p < SMC_LINK_POLICIES; p++)
 		CHECK_EQ(smc_link_pick(p, load, LINKS, 4), 4);
 }
 
 static void by_conns(void)
 {
-	struct smc_link_load load[3] = { { true, 3, 0, 1 }, { true, 2, 9, 9 }, { true, 2, 8, 8 } };
+	struct smc_link_load load[3] = { { true, 3, 0, 1, false }, { true, 2, 9, 9, false },
+					 { true, 2, 8, 8, false } };
 
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_CONNS, load, 3, 0), 1);
 	load[1].usable = false;
@@ -52,8 +53,8 @@ static void by_turn(void)
 
 static void by_bytes(void)
 {
-	struct smc_link_load load[3] = { { true, 0, 100, 0 }, { true, 7, 99, 0 },
-					 { false, 0, 0, 0 } };
+	struct smc_link_load load[3] = { { true, 0, 100, 0, false }, { true, 7, 99, 0, false },
+					 { false, 0, 0, 0, false } };
 
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_BYTES, load, 3, 0), 1);
 	/* idle links: by connections */
@@ -67,8 +68,8 @@ static void by_bytes(void)
 
 static void by_latency(void)
 {
-	struct smc_link_load load[3] = { { true, 0, 0, 4000 }, { true, 7, 0, 3000 },
-					 { false, 0, 0, 1 } };
+	struct smc_link_load load[3] = { { true, 0, 0, 4000, false }, { true, 7, 0, 3000, false },
+					 { false, 0, 0, 1, false } };
 
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
 	/* an eighth more counts as the same */
@@ -87,6 +88,25 @@ static void by_latency(void)
 	CHECK_EQ(smc_link_pick(SMC_LINK_BY_LATENCY, load, 3, 0), 1);
 }
 
+/* Spare links are picked while the first RNIC has none; of several the one with the fewest. */
+static void first_rnic(void)
+{
+	struct smc_link_load load[4] = { { true, 0, 0, 1, false }, { true, 9, 9, 9, true },
+					 { true, 8, 9, 9, true }, { true, 1, 0, 1, false } };
+
+	CHECK_EQ(smc_link_pick(SMC_LINK_FIRST_RNIC, load, 4, 0), 2);
+	load[2].usable = false;
+	CHECK_EQ(smc_link_pick(SMC_LINK_FIRST_RNIC, load, 4, 0), 1);
+	/* each connection moves back, and none away */
+	CHECK_EQ(smc_link_pick_better(SMC_LINK_FIRST_RNIC, load, 4, 3), 1);
+	CHECK_EQ(smc_link_pick_better(SMC_LINK_FIRST_RNIC, load, 4, 1), -1);
+	CHECK_EQ(smc_link_pick_better(SMC_LINK_FIRST_RNIC, load, 4, 0), -1);
+	load[1].usable = false;
+	CHECK_EQ(smc_link_pick(SMC_LINK_FIRST_RNIC, load, 4, 0), 0);
+	load[0].usable = false;
+	CHECK_EQ(smc_link_pick(SMC_LINK_FIRST_RNIC, load, 4, 0), 3);
+}
+
 /* The picked link is usable, and no usable link is better. */
 static void any(void)
 {
@@ -96,7 +116,8 @@ static void any(void)
 	for (i = 0; i < 20000; i++) {
 		for (j = 0; j < LINKS; j++)
 			load[j] = (struct smc_link_load){ unit_below(2), unit_below(4),
-							  unit_below(4), unit_below(40) };
+							  unit_below(4), unit_below(40),
+							  unit_below(2) };
 		for (p = 0; p < SMC_LINK_POLICIES; p++) {
 			at = smc_link_pick(p, load, LINKS, unit_below(20));
 			for (j = 0; j < LINKS; j++) {
@@ -105,6 +126,7 @@ static void any(void)
 				CHECK(at >= 0 && load[at].usable);
 				CHECK(p != SMC_LINK_BY_CONNS || load[at].conns <= load[j].conns);
 				CHECK(p != SMC_LINK_BY_BYTES || load[at].bytes <= load[j].bytes);
+				CHECK(p != SMC_LINK_FIRST_RNIC || load[at].first >= load[j].first);
 				CHECK(p != SMC_LINK_BY_LATENCY || !load[j].latency ||
 				      load[at].latency <= load[j].latency + load[j].latency / 8);
 			}
@@ -114,8 +136,8 @@ static void any(void)
 
 static void better(void)
 {
-	struct smc_link_load load[3] = { { true, 4, 0, 4000 }, { true, 2, 0, 4000 },
-					 { false, 0, 0, 1 } };
+	struct smc_link_load load[3] = { { true, 4, 0, 4000, false }, { true, 2, 0, 4000, false },
+					 { false, 0, 0, 1, false } };
 	int p;
 
 	for (p = 0; p < SMC_LINK_POLICIES; p++) {
@@ -148,7 +170,8 @@ static void better_ends(void)
 		p = unit_below(SMC_LINK_POLICIES);
 		for (total = 0, j = 0; j < LINKS; j++) {
 			load[j] = (struct smc_link_load){ unit_below(2), unit_below(30),
-							  unit_below(3), unit_below(40) };
+							  unit_below(3), unit_below(40),
+							  unit_below(2) };
 			total += load[j].conns;
 		}
 		for (moves = 0, from = 0; from < LINKS; from++) {
@@ -185,6 +208,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(by_turn),
 	UNIT_CASE(by_bytes),
 	UNIT_CASE(by_latency),
+	UNIT_CASE(first_rnic),
 	UNIT_CASE(any),
 	UNIT_CASE(better),
 	UNIT_CASE(better_ends),

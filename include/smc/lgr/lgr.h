@@ -286,6 +286,7 @@ struct smc_lgr_peer_end {
  * @slot_uids: @uid of the latest link of each slot; written under @mutex, before keys of that link
  *	are known
  * @slots: bit per slot: in use, or its last link is still being shut down; under @mutex
+ * @first_ifindex: netdev of the RNIC over which the group began; constant
  * @next_link_num: server: next link number to assign; under @mutex
  * @conns: token index -> struct smc_lgr_conn_entry; RCU readers; XA_FLAGS_LOCK_BH
  * @walk_start: index at which smc_lgr_walk_conns() starts next; a hint, no lock
@@ -348,6 +349,7 @@ struct smc_lgr {
 	struct smc_lgr_peer_end prev_peer_ends[SMC_LGR_LINKS];
 	u32 slot_uids[SMC_LGR_LINKS];
 	unsigned long slots;
+	int first_ifindex;
 	u8 next_link_num;
 	struct xarray conns;
 	unsigned long walk_start;

@@ -14,6 +14,7 @@ enum smc_link_policy {
 	SMC_LINK_ROUND_ROBIN,	/* round robin */
 	SMC_LINK_BY_BYTES,	/* fewest bytes in flight */
 	SMC_LINK_BY_LATENCY,	/* shortest time from a request to its completion */
+	SMC_LINK_FIRST_RNIC,	/* others are spare: used while the first RNIC has no usable link */
 	SMC_LINK_POLICIES
 };
 
@@ -23,12 +24,14 @@ enum smc_link_policy {
  * @conns: connections that send over it
  * @bytes: bytes of WRITEs that have not completed
  * @latency: time from posting a request to its completion, smoothed; 0: no sample
+ * @first: it uses the RNIC over which the group began
  */
 struct smc_link_load {
 	bool usable;
 	u32 conns;
 	u64 bytes;
 	u32 latency;
+	bool first;
 };
 
 int smc_link_pick(enum smc_link_policy policy, const struct smc_link_load *load, u32 n, u32 last);

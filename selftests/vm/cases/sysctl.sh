@@ -23,7 +23,7 @@ smcr_buf_idle_time 120 0 86400
 smcr_buf_type 0 0 2
 smcr_idle_time_client 610 0 2147483647
 smcr_idle_time_server 600 0 2147483647
-smcr_link_policy 0 0 3
+smcr_link_policy 0 0 4
 smcr_max_conns_per_lgr 255 16 255
 smcr_max_host_groups 64 0 4294967295
 smcr_max_host_kb 0 0 4294967295
