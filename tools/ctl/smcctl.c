@@ -40,6 +40,8 @@ static const struct object {
 	  "show add del", cmd_link, NULL },
 	{ "device", "ejv", "[show]", "ports of RoCE devices", NULL, NULL, cmd_device },
 	{ "stats", "ej", "[show]", "statistics, with fallback reasons", NULL, NULL, cmd_stats },
+	{ "memory", "ej", "[show | by user|process|cgroup]",
+	  "rings and RMBEs of connections over RDMA", "show by", cmd_memory, NULL },
 	{ "watch", "j", "[by connection|peer|link] [SECONDS [COUNT]]",
 	  "rates, one line every SECONDS", NULL, cmd_watch, NULL },
 	{ "monitor", "j", "[connections] [COUNT]",

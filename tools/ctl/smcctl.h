@@ -297,6 +297,7 @@ int cmd_save(const struct ctl_opts *opts, int argc, char **argv);
 int cmd_restore(const struct ctl_opts *opts, int argc, char **argv);
 int cmd_report(const struct ctl_opts *opts, int argc, char **argv);
 int cmd_holders(const struct ctl_opts *opts);
+int cmd_memory(const struct ctl_opts *opts, int argc, char **argv);
 
 /* The programs of smc-tools that smcctl acts as when called by their names: whole command line */
 int smcss_main(int argc, char **argv);

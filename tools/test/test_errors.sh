@@ -91,6 +91,7 @@ table <<END
 1 nofamily smcctl watch by peer 1 1
 1 nofamily smcctl monitor 1
 1 nofamily smcctl holders
+1 nofamily smcctl memory
 1 nofamily smcctl enable
 1 nofamily smcctl disable
 1 nofamily smcctl setting set wmem 1

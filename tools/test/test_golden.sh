@@ -28,6 +28,7 @@ printf 'netns inode uid mode\n1 0 1000 SMC-R\n4026531840 9999999999999999999 0 T
 mkdir -p "$FAKE_PROC/smc/holders/smc_diag" "$FAKE_PROC/pids/42/fd"
 ln -s 'socket:[44712]' "$FAKE_PROC/pids/42/fd/3"
 echo redis-server >"$FAKE_PROC/pids/42/comm"
+printf '1:cpu:/old\n0::/system.slice/redis.service\n' >"$FAKE_PROC/pids/42/cgroup"
 
 # Normalize JSON from stdin, since versions of json-c differ; one object per line stays so.
 canonical()
@@ -135,6 +136,11 @@ check-none.txt normal check 10.1.0.9
 check-none.json normal check 10.1.0.9
 applicability.txt normal applicability
 applicability.json normal applicability
+memory.txt normal memory
+memory.json normal memory
+memory-process.txt normal memory by process
+memory-cgroup.txt normal memory by cgroup
+memory-cgroup.json normal memory by cgroup
 holders.txt normal holders
 holders.json normal holders
 ueid.txt normal ueid

@@ -398,7 +398,7 @@ for words in 'linkg sh' 'linkgroup list' 'linkgroup lst' 'linkgroup sho'; do
 	# shellcheck disable=SC2086 # words
 	expect "abbreviated: $words" "$(ctl normal linkgroup)" ctl normal $words
 done
-for object in info sock linkgroup link device stats holders setting ueid pnet policy; do
+for object in info sock memory linkgroup link device stats holders setting ueid pnet policy; do
 	for word in show list; do
 		expect "$object $word" "$(ctl normal "$object" 2>&1)" ctl normal "$object" $word
 	done
@@ -424,6 +424,12 @@ ln -s 'socket:[44712]' "$FAKE_PROC/pids/42/fd/3"
 ln -s 'socket:[44712]' "$FAKE_PROC/pids/42/fd/4"
 ln -s 'socket:[44713]' "$FAKE_PROC/pids/99/fd/3"
 echo redis-server >"$FAKE_PROC/pids/42/comm"
+printf '0::/system.slice/redis.service\n' >"$FAKE_PROC/pids/42/cgroup"
+# memory_first WHAT: the first line of memory by WHAT
+memory_first()
+{
+	ctl normal memory by "$1" | awk 'NR == 2 { $1 = $1; print }'
+}
 in_process()
 {
 	ctl normal sock -p port 40001 | awk 'NR == 2 { print $6, $7 }'
@@ -432,10 +438,20 @@ expect 'sock -p: the process, once' '44712 redis-server(42)' in_process
 expect 'sock -p as JSON' '"redis-server"' field normal command sock -p port 40001
 expect 'sock without -p as JSON: no processes' '' field normal command sock port 40001
 
+# --- memory ---
+expect 'memory: by user is the default' "$(ctl normal memory)" ctl normal memory by user
+expect 'memory by user: the first is it' '1 65536 131072 196608 1000' memory_first user
+expect 'memory by process' '1 65536 131072 196608 redis-server(42)' memory_first process
+expect 'memory by cgroup' '1 65536 131072 196608 /system.slice/redis.service' memory_first cgroup
+rm "$FAKE_PROC/pids/42/cgroup"
+expect 'memory by cgroup: the process has ended' '1 65536 131072 196608 none is known' memory_first cgroup
+expect_usage 'memory by what?' 'smcctl: memory is followed by: *' ctl normal memory by
+expect_usage 'memory by another' 'smcctl: memory is followed by: *' ctl normal memory by port
+
 # --- widths ---
 wide()
 {
-	for object in info sock 'sock -p' 'sock -v' linkgroup link device stats reason holders \
+	for object in info sock 'sock -p' 'sock -v' memory linkgroup link device stats reason holders \
 		setting ueid pnet policy 'check 10.1.0.9' 'sock help' 'policy help' applicability; do
 		# shellcheck disable=SC2086 # words
 		FAKE_FAMILY=y ctl normal $object 2>/dev/null | awk -v o="$object" 'length($0) > 99 { print o ": " $0 }'
