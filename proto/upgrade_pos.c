@@ -83,8 +83,9 @@ int smc_upgrade_rx_take(struct smc_upgrade_rx_s *rx, const struct smc_upgrade_tc
  *
  * After S was announced, and whenever TCP has received something since.
  *
- * Return: 1 if TCP has received all bytes before S (SMC_UPGRADE_EV_TCP_REACHED); 0 if not yet, or
- * if S is not known; -EPROTO for bytes behind S, or if FIN shows that bytes before S are missing.
+ * Return: 1 if TCP has received all bytes before S (SMC_UPGRADE_EV_TCP_REACHED); 0 if not yet, if S
+ * is not known, or if bytes are lost; -EPROTO for bytes behind S, or if FIN shows that bytes before
+ * S are missing.
  */
 int smc_upgrade_rx_check_tcp(const struct smc_upgrade_rx_s *rx, const struct smc_upgrade_tcp *tcp)
 {
@@ -92,7 +93,7 @@ int smc_upgrade_rx_check_tcp(const struct smc_upgrade_rx_s *rx, const struct smc
 		return 0;
 	if (tcp->received > rx->s || (tcp->fin && tcp->received < rx->s))
 		return -EPROTO;
-	return tcp->received == rx->s;
+	return tcp->received == rx->s && !tcp->lost;
 }
 
 /**

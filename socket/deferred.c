@@ -213,7 +213,7 @@ static bool deferred_is_lost(const struct smc_sock *smc, const struct deferred_v
 	if (!v->end.ended)
 		return false;
 	if (deferred_is_agreed(v))
-		return !v->c.ended || READ_ONCE(smc->deferred->tcp_err);
+		return !v->c.ended || v->tcp.lost || READ_ONCE(smc->deferred->tcp_err);
 	return !deferred_end_is_open(smc, v);
 }
 
@@ -588,6 +588,14 @@ static bool deferred_found_nothing(const struct deferred_view *v, int rc)
 	return !rc || rc == -EAGAIN || (rc < 0 && rc != -EFAULT && deferred_is_agreed(v));
 }
 
+/* The position of TCP's reader has moved since the look: it passed over a byte, or was reset. */
+static bool deferred_has_read(const struct smc_sock *smc, const struct deferred_view *v)
+{
+	u32 copied = smc_clcsock_get_copied(&smc->clcsock);
+
+	return smc_clcsock_get_read(&smc->clcsock, copied, v->tcp.received) != v->tcp.read;
+}
+
 /*
  * Take what there is, once. Return bytes; 0: the call ends here, at urgent data or the end of the
  * stream; -EAGAIN: nothing; -EINPROGRESS: look again; or an error.
@@ -609,7 +617,7 @@ static int deferred_take(struct smc_sock *smc, const struct deferred_view *v,
 		rc = deferred_read_tcp_part(smc, call, min_t(size_t, len, part));
 		/* it has passed over the urgent byte, and knows nothing of the ring behind it */
 		if (deferred_found_nothing(v, rc) &&
-		    smc_clcsock_get_read(&smc->clcsock, v->tcp.received) != v->tcp.read)
+		    deferred_has_read(smc, v))
 			rc = -EINPROGRESS;
 		return rc;
 	}
@@ -1147,6 +1155,8 @@ int smc_deferred_get_queue(struct smc_sock *smc, unsigned int cmd, bool *known)
 	struct sock *csk = smc->clcsock.sock->sk;
 	const struct tcp_sock *tp = tcp_sk(csk);
 	bool in_line = sock_flag(smc_sock_sk(smc), SOCK_URGINLINE);
+	/* a reset moves one end of the queue only */
+	bool ended = inet_sk_state_load(csk) == TCP_CLOSE;
 	struct deferred_view v;
 	u64 n = 0;
 
@@ -1160,11 +1170,11 @@ int smc_deferred_get_queue(struct smc_sock *smc, unsigned int cmd, bool *known)
 			n = deferred_tcp_part(&v) + smc_rx_get_inq(v.conn, in_line);
 		break;
 	case SIOCOUTQ:
-		n = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_una);
+		n = ended ? 0 : READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_una);
 		n += v.conn ? smc_tx_get_queued(v.conn) : 0;
 		break;
 	case SIOCOUTQNSD:
-		n = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+		n = ended ? 0 : READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
 		n += v.conn ? smc_tx_get_unsent(v.conn) : 0;
 		break;
 	case SIOCATMARK:

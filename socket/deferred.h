@@ -103,6 +103,7 @@ struct smc_deferred {
 /* socket/deferred_state.c */
 struct smc_conn *smc_deferred_conn_get(struct smc_sock *smc);
 void smc_deferred_get_tcp(struct smc_sock *smc, struct smc_upgrade_tcp *tcp);
+void smc_deferred_reset_locked(struct smc_sock *smc);
 void smc_deferred_note_error(struct smc_sock *smc, int err);
 bool smc_deferred_gate_enter(struct smc_deferred *d);
 bool smc_deferred_gate_leave(struct smc_deferred *d);

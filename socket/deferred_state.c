@@ -7,6 +7,7 @@
 #include <linux/jiffies.h>
 #include <linux/net.h>
 #include <net/sock.h>
+#include <net/tcp_states.h>
 #include <smc/conn/upgrade.h>
 #include <smc/tcp/clcsock.h>
 #include "deferred.h"
@@ -43,12 +44,34 @@ struct smc_conn *smc_deferred_conn_get(struct smc_sock *smc)
  */
 void smc_deferred_get_tcp(struct smc_sock *smc, struct smc_upgrade_tcp *tcp)
 {
+	u32 copied = smc_clcsock_get_copied(&smc->clcsock);
 	struct smc_deferred *d = smc->deferred;
 
+	/* @copied first: a reset counts bytes as read, after it has set @lost */
 	spin_lock_bh(&d->lock);
 	*tcp = d->tcp;
 	spin_unlock_bh(&d->lock);
-	tcp->read = smc_clcsock_get_read(&smc->clcsock, tcp->received);
+	tcp->read = smc_clcsock_get_read(&smc->clcsock, copied, tcp->received);
+}
+
+/**
+ * smc_deferred_reset_locked() - reset the clcsock, and hide what is behind bytes that this destroys
+ * @smc: deferred socket, with the lock of its clcsock
+ *
+ * Context: Process, or BHs are off; does not sleep.
+ */
+void smc_deferred_reset_locked(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	struct smc_upgrade_tcp tcp;
+
+	smc_deferred_get_tcp(smc, &tcp);
+	if (smc_clcsock_state(&smc->clcsock) != TCP_CLOSE && tcp.read < tcp.received) {
+		spin_lock_bh(&d->lock);
+		d->tcp.lost = true;
+		spin_unlock_bh(&d->lock);
+	}
+	smc_clcsock_reset_locked(&smc->clcsock);
 }
 
 /**

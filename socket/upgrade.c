@@ -481,7 +481,11 @@ static bool upgrade_reset_waits(struct smc_sock *smc)
 /* Reset the clcsock. Return false: later. */
 static bool upgrade_reset(struct smc_sock *smc)
 {
-	return !upgrade_reset_waits(smc) && smc_clcsock_reset(&smc->clcsock);
+	if (upgrade_reset_waits(smc) || !smc_clcsock_try_lock(&smc->clcsock))
+		return false;
+	smc_deferred_reset_locked(smc);
+	smc_clcsock_unlock(&smc->clcsock);
+	return true;
 }
 
 static void upgrade_work(struct work_struct *work)
@@ -1000,9 +1004,12 @@ int smc_deferred_start(struct smc_sock *smc)
 	struct smc_deferred *d;
 	struct mem_cgroup *old;
 
-	/* a child comes from a worker, which is in no cgroup */
+	/*
+	 * A child comes from a worker that is in no cgroup and serves all listeners: at the limit of
+	 * a cgroup it neither waits nor invokes the OOM killer for what can be TCP.
+	 */
 	old = set_active_memcg(smc_sock_memcg(sk));
-	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
+	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	set_active_memcg(old);
 	if (!d)
 		return -ENOMEM;
@@ -1030,8 +1037,8 @@ int smc_deferred_start(struct smc_sock *smc)
 	return 0;
 }
 
-/* No job runs any more, and none begins. Sleeps. */
-static void upgrade_quiesce(struct smc_sock *smc)
+/* No job begins any more, and one that runs ends soon. */
+static void upgrade_stop_jobs(struct smc_sock *smc)
 {
 	struct smc_deferred *d = smc->deferred;
 
@@ -1039,6 +1046,14 @@ static void upgrade_quiesce(struct smc_sock *smc)
 	d->closed = true;
 	spin_unlock_bh(&smc->state_lock);
 	WRITE_ONCE(d->cancel, true);
+}
+
+/* ... and none runs. Sleeps. */
+static void upgrade_quiesce(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+
+	upgrade_stop_jobs(smc);
 	wait_var_event(&d->busy, !READ_ONCE(d->busy));
 	flush_work(&d->job);
 }
@@ -1132,9 +1147,16 @@ static void upgrade_reset_dead(struct smc_sock *smc, const struct smc_conn *conn
  */
 static int upgrade_exclude(struct smc_sock *smc, u32 reason, bool wait)
 {
+	struct smc_deferred *d = smc->deferred;
 	struct smc_conn *conn;
 	int rc = 0;
 
+	upgrade_stop_jobs(smc);
+	/* a job may wait for the peer */
+	if (!wait && READ_ONCE(d->busy))
+		return -EAGAIN;
+	if (wait_var_event_killable(&d->busy, !READ_ONCE(d->busy)))
+		return -EOPNOTSUPP;
 	upgrade_quiesce(smc);
 	conn = smc_deferred_conn_get(smc);
 	if (conn) {

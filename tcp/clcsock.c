@@ -702,27 +702,35 @@ void smc_clcsock_hand_over(struct smc_clcsock *from, struct smc_clcsock *to)
  */
 bool smc_clcsock_reset(struct smc_clcsock *c)
 {
+	if (!smc_clcsock_try_lock(c))
+		return false;
+	smc_clcsock_reset_locked(c);
+	smc_clcsock_unlock(c);
+	return true;
+}
+
+/**
+ * smc_clcsock_reset_locked() - the same with the lock of the TCP socket
+ * @c: clcsock in use, locked by smc_clcsock_try_lock()
+ *
+ * Bytes that were not read are destroyed, and count as read.
+ */
+void smc_clcsock_reset_locked(struct smc_clcsock *c)
+{
 	struct sock *sk = c->sock->sk;
 	struct inet_sock *inet = inet_sk(sk);
 	unsigned int locks;
 	__be16 dport;
-	bool ok;
 
-	local_bh_disable();
-	bh_lock_sock(sk);
-	ok = !sock_owned_by_user(sk);
-	if (ok && sk->sk_state != TCP_CLOSE) {
-		/* tcp_abort() takes the lock; disconnect() does not, but forgets the addresses */
-		locks = sk->sk_userlocks;
-		dport = inet->inet_dport;
-		sk->sk_userlocks |= SOCK_BINDADDR_LOCK;
-		sk->sk_prot->disconnect(sk, 0);
-		sk->sk_userlocks = locks;
-		inet->inet_dport = dport;
-	}
-	bh_unlock_sock(sk);
-	local_bh_enable();
-	return ok;
+	if (sk->sk_state == TCP_CLOSE)
+		return;
+	/* tcp_abort() takes the lock; disconnect() does not, but forgets the addresses */
+	locks = sk->sk_userlocks;
+	dport = inet->inet_dport;
+	sk->sk_userlocks |= SOCK_BINDADDR_LOCK;
+	sk->sk_prot->disconnect(sk, 0);
+	sk->sk_userlocks = locks;
+	inet->inet_dport = dport;
 }
 
 /**

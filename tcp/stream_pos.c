@@ -31,20 +31,31 @@ void smc_clcsock_get_received(const struct smc_clcsock *c, struct smc_upgrade_tc
 }
 
 /**
+ * smc_clcsock_get_copied() - return the sequence number up to which the application has read
+ * @c: clcsock
+ *
+ * Any context, lockless.
+ *
+ * Return: the number, for smc_clcsock_get_read().
+ */
+u32 smc_clcsock_get_copied(const struct smc_clcsock *c)
+{
+	return READ_ONCE(tcp_sk(c->sock->sk)->copied_seq);
+}
+
+/**
  * smc_clcsock_get_read() - return what the application has read
  * @c: clcsock
- * @received: from smc_clcsock_get_received()
+ * @copied: from smc_clcsock_get_copied()
+ * @received: from smc_clcsock_get_received(), not older than @copied
  *
  * Any context, lockless.
  *
  * Return: bytes; a FIN that was read does not count.
  */
-u64 smc_clcsock_get_read(const struct smc_clcsock *c, u64 received)
+u64 smc_clcsock_get_read(const struct smc_clcsock *c, u32 copied, u64 received)
 {
-	const struct tcp_sock *tp = tcp_sk(c->sock->sk);
-
-	return min(smc_upgrade_pos_of_seq(c->first_rx, READ_ONCE(tp->copied_seq), received),
-		   received);
+	return min(smc_upgrade_pos_of_seq(c->first_rx, copied, received), received);
 }
 
 /**

@@ -779,6 +779,40 @@ static void deferred_tail_reset(struct kunit *test)
 	}
 }
 
+/*
+ * TCP has all bytes before S, nobody reads them, and a reset destroys them: neither the bytes of
+ * the ring nor the end, which are behind them, are read.
+ */
+static void deferred_reset_unread(struct kunit *test)
+{
+	static const struct {
+		u32 ring;
+		u8 state;
+		int err;	/* as TCP's for RST, and for RST behind FIN */
+	} rows[] = {
+		{ 10, 0, ECONNRESET }, { 0, SMC_CDC_S_DONE, EPIPE },
+		{ 10, SMC_CDC_S_DONE, EPIPE },
+	};
+	struct deferred_env d;
+	u8 buf[32];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		deferred_begin_agreed(test, &d);
+		deferred_env_peer_sends(test, &d, 3, 0);
+		deferred_env_cdc(&d, SMC_CDC_EXT_S, 3, rows[i].ring, rows[i].state);
+		deferred_env_cdc(&d, 0, 0, rows[i].ring, rows[i].state | SMC_CDC_S_ABORT);
+		KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(smc_conn_is_broken(d.e.conn)));
+		deferred_env_flush(&d);
+		KUNIT_EXPECT_TRUE(test, deferred_env_wait_state(&d, TCP_CLOSE));
+		KUNIT_EXPECT_EQ_MSG(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -rows[i].err,
+				    "row %u", i);
+		KUNIT_EXPECT_LE(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+		KUNIT_EXPECT_EQ(test, deferred_env_poll(&d) & EPOLLIN, EPOLLIN);
+		deferred_end(&d);
+	}
+}
+
 /* Both directions have ended in good order, and bytes of TCP are missing: they come. */
 static void deferred_tail_of_end(struct kunit *test)
 {
@@ -1386,6 +1420,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_waitall),
 	KUNIT_CASE(deferred_tail_lost),
 	KUNIT_CASE_SLOW(deferred_tail_reset),
+	KUNIT_CASE_SLOW(deferred_reset_unread),
 	KUNIT_CASE(deferred_tail_of_end),
 	KUNIT_CASE(deferred_lowat),
 	KUNIT_CASE(deferred_urgent_border),

@@ -273,6 +273,11 @@ static void reading(void)
 	CHECK(smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 0, true));
 	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 0, false));
 	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 1, true));
+	/* neither the ring nor the end is seen behind a hole */
+	tcp.lost = true;
+	CHECK_EQ(smc_upgrade_rx_readable(&rx, &tcp, ring), 0);
+	CHECK(!smc_upgrade_rx_at_end(SMC_UPGRADE_RX_RING, &rx, &tcp, 0, true));
+	tcp.lost = false;
 	/* read before the last byte of TCP came, which the state knows */
 	tcp.received = rx.s - 1;
 	tcp.read = rx.s - 1;

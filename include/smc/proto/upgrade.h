@@ -241,11 +241,14 @@ struct smc_upgrade_rx_s {
  * @received: bytes since the connection began, FIN not counted
  * @read: bytes of these that the application has read
  * @fin: FIN has been received behind @received
+ * @lost: a reset of our own has destroyed bytes that were not read; those of the ring are behind
+ *	them
  */
 struct smc_upgrade_tcp {
 	u64 received;
 	u64 read;
 	bool fin;
+	bool lost;
 };
 
 /**

@@ -122,6 +122,7 @@ void smc_clcsock_release(struct smc_clcsock *c, bool reset);
 void smc_clcsock_hand_over(struct smc_clcsock *from, struct smc_clcsock *to);
 bool smc_clcsock_pin_net(struct smc_clcsock *c);
 bool smc_clcsock_reset(struct smc_clcsock *c);
+void smc_clcsock_reset_locked(struct smc_clcsock *c);
 
 bool smc_clcsock_hook(struct smc_clcsock *c, const struct smc_clcsock_events *events,
 		      void *owner);
@@ -161,7 +162,8 @@ bool smc_clcsock_is_readable(const struct smc_clcsock *c);
 
 /* tcp/stream_pos.c */
 void smc_clcsock_get_received(const struct smc_clcsock *c, struct smc_upgrade_tcp *tcp);
-u64 smc_clcsock_get_read(const struct smc_clcsock *c, u64 received);
+u32 smc_clcsock_get_copied(const struct smc_clcsock *c);
+u64 smc_clcsock_get_read(const struct smc_clcsock *c, u32 copied, u64 received);
 u64 smc_clcsock_get_acked(const struct smc_clcsock *c, u64 near);
 void smc_clcsock_note_fin(struct smc_clcsock *c);
 u64 smc_clcsock_get_taken(const struct smc_clcsock *c);
