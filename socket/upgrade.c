@@ -1005,8 +1005,8 @@ int smc_deferred_start(struct smc_sock *smc)
 	struct mem_cgroup *old;
 
 	/*
-	 * A child comes from a worker that is in no cgroup and serves all listeners: at the limit of
-	 * a cgroup it neither waits nor invokes the OOM killer for what can be TCP.
+	 * A child comes from a worker that is in no cgroup and serves all listeners. At the limit
+	 * of a cgroup it neither waits nor invokes the OOM killer for what can be TCP.
 	 */
 	old = set_active_memcg(smc_sock_memcg(sk));
 	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
