@@ -14,6 +14,8 @@
 
 #define DEFAULT_EID	"SMCV2-DEFAULT-UEID"
 #define PREFIX_BITS	24	/* prefix length of the test bed's subnets */
+#define FIRST_PORT	10000	/* local ports, below the ones that the kernel chooses */
+#define NR_PORTS	20000
 
 static const char * const end_names[] = {
 	[EVIL_OPEN] = "still open",
@@ -235,11 +237,22 @@ void evil_mutate(struct evil_msg *m, u64 seed)
 	}
 }
 
-/* Make a TCP connection to the server under attack. */
+/*
+ * Make a TCP connection to the server under attack. Each one has a port of its own, because the
+ * witness of smc_evil_link knows a connection by the port of its client.
+ */
 int evil_connect(const struct evil_target *t)
 {
-	int fd = tl_connect(t->tcp, t->from.len ? &t->from : NULL, &t->to);
+	struct tl_addr from = { .in.sin_family = AF_INET, .len = sizeof(from.in) };
+	static unsigned int nr;
+	int fd = -EADDRINUSE;
 
+	if (t->from.len)
+		from = t->from;
+	for (unsigned int i = 0; i < NR_PORTS && fd == -EADDRINUSE; i++) {
+		tl_addr_set_port(&from, FIRST_PORT + nr++ % NR_PORTS);
+		fd = tl_connect(t->tcp, &from, &t->to);
+	}
 	if (fd < 0)
 		ktap_note("connect: %s", tl_errno_name(-fd));
 	else

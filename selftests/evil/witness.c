@@ -126,19 +126,36 @@ static void *conn_thread(void *arg)
 	return NULL;
 }
 
-/* Add a connection. Returns NULL if there are too many. */
+/* Find a connection by its name. */
+static struct seen *conn_find(unsigned int port)
+{
+	for (unsigned int i = nr_conns; i > 0; i--) {
+		if (conns[i - 1].port == port)
+			return &conns[i - 1];
+	}
+	return NULL;
+}
+
+/*
+ * Add a connection. Returns NULL if there are too many, or if there was one of that name: requests
+ * that come before this one is added would be answered with the record of the other one.
+ */
 static struct seen *conn_add(int fd, unsigned int name)
 {
 	struct seen *c;
+	bool known;
 
 	pthread_mutex_lock(&lock);
-	c = nr_conns < MAX_CONNS ? &conns[nr_conns] : NULL;
+	known = conn_find(name);
+	c = !known && nr_conns < MAX_CONNS ? &conns[nr_conns] : NULL;
 	if (c) {
 		*c = (struct seen){ .fd = fd, .port = name };
 		c->r.state = EL_LIVE;
 		nr_conns++;
 	}
 	pthread_mutex_unlock(&lock);
+	if (!c)
+		printf("# connection %u: %s\n", name, known ? "name is not new" : "one too many");
 	return c;
 }
 
@@ -254,16 +271,6 @@ static int attempt_start(const char *host, unsigned int port, unsigned int name)
 }
 
 /* ---- answering requests ---- */
-
-/* Find the latest connection of that name: ports are used again. */
-static struct seen *conn_find(unsigned int port)
-{
-	for (unsigned int i = nr_conns; i > 0; i--) {
-		if (conns[i - 1].port == port)
-			return &conns[i - 1];
-	}
-	return NULL;
-}
 
 static void answer_conn(unsigned int port, u64 bytes, unsigned int timeout_ms, char *out)
 {
