@@ -29,7 +29,7 @@ INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath 
 
 all: modules
 
-## modules: build smc.ko and smc_diag.ko for KDIR (default: the running kernel)
+## modules: build smc.ko, smc_diag.ko and smc_lo.ko for KDIR (default: the running kernel)
 modules:
 	@$(TOP)/scripts/kernel-supported.sh $(KDIR)
 	+$(KMAKE) W=$(W) modules
@@ -51,7 +51,7 @@ endif
 
 ## uninstall: remove what install has installed; unloads the modules if nothing uses them
 uninstall:
-	rm -f $(MODDIR)/smc.ko* $(MODDIR)/smc_diag.ko*
+	rm -f $(MODDIR)/smc.ko* $(MODDIR)/smc_diag.ko* $(MODDIR)/smc_lo.ko*
 	[ ! -d $(MODDIR) ] || rmdir --ignore-fail-on-non-empty $(MODDIR)
 	+$(MAKE) -C tools uninstall
 ifeq ($(DESTDIR),)

@@ -22,6 +22,7 @@
 #                     the row connect_rate
 #   --upgrade         insn: ours once more, where connections between hosts of this module begin as
 #                     TCP (net.smc.upgrade_bytes); only the row connect_rate
+#   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
@@ -63,6 +64,11 @@ while [ $# -gt 0 ]; do
 		;;
 	--autosmc|--upgrade)
 		as_tcp=${1#--} bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
+		shift
+		continue
+		;;
+	--loopback)
+		bed=insn labels=' tcp loopback ' mtu=65536
 		shift
 		continue
 		;;
@@ -117,12 +123,12 @@ stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/ours"
 case $labels in
-*" ours "*)
+*" ours "*|*" loopback "*)
 	if [ -z "$ours" ]; then
 		"$top/scripts/build-modules.sh" "$kernel"
 		ours=$top/build/$(basename "$(readlink -f "$cache/kernels/$kernel")")
 	fi
-	cp "$ours/smc.ko" "$ours/smc_diag.ko" "$stage/ours/"
+	cp "$ours/smc.ko" "$ours/smc_diag.ko" "$ours/smc_lo.ko" "$stage/ours/"
 	;;
 esac
 if [ -n "$before" ]; then
@@ -166,7 +172,7 @@ if [ "$bed" = insn ]; then
 			"${BENCH_FUNCTIONS:-40}"
 		exit
 	fi
-	"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp \
+	"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp --ratio loopback/tcp \
 		${before:+--ratio ours/before} ${sizes:+--neighbours ours:10} --min-runs 1 --json "$top/build/bench.json" "$out/h1.log"
 	cat <<END
 

@@ -49,6 +49,10 @@ EXEMPT = {
     ("handshake/upgradable.c", "kvcalloc"): "net.smc.upgrade_bytes is off there; nothing is remembered",
     ("socket/upgrade.c", "kzalloc"): "net.smc.upgrade_bytes is off there; the connection is TCP",
     ("base/fault.c", "*"): "is not part of the module that users run",
+    ("loopback/device.c", "*"): "smc_lo, a module of its own: a device that fails is what smc.ko's own sites make",
+    ("loopback/cq.c", "*"): "smc_lo, a module of its own: a device that fails is what smc.ko's own sites make",
+    ("loopback/mr.c", "*"): "smc_lo, a module of its own: a device that fails is what smc.ko's own sites make",
+    ("loopback/qp.c", "*"): "smc_lo, a module of its own: a device that fails is what smc.ko's own sites make",
     ("netlink/sock_diag.c", "*"): "a module of its own: one registration, the rest is netlink's memory",
 }
 WRAP = re.compile(r"\bsmc_fault_(?:null|ptr|rc)\s*\(")

@@ -76,12 +76,12 @@ module_of()
 	in_tree modinfo -k "$1" -n "$2"
 }
 
-# built RELEASE [VERSION]: DKMS has installed both modules, and they are what modprobe loads (compressed if
+# built RELEASE [VERSION]: DKMS has installed the modules, and they are what modprobe loads (compressed if
 # those of the kernel are)
 # shellcheck disable=SC2317 # each_kernel() calls it
 built()
 {
-	for m in smc smc_diag; do
+	for m in smc smc_diag smc_lo; do
 		module_of "$1" "$m" | sed 's/.xz$//' | grep -Fqx "/lib/modules/$1/updates/dkms/$m.ko" &&
 			[ "$(in_tree modinfo -k "$1" -F version "$m")" = "${2:-$version}" ] &&
 			in_tree modinfo -k "$1" -F vermagic "$m" | grep -Fq "$1 " || return 1

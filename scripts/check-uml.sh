@@ -137,6 +137,8 @@ run "$p-ipproto" --topology netns --module ours "${mtu[@]}" "${traffic[@]}" --en
 plain_extra run "$p-two" --module ours --mtu 9000 "${traffic[@]}"
 run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/smc_netlink" \
 	--timeout 400
+# ... and over smc_lo, without an RNIC
+run "$p-loopback" --topology lo --hosts 1 --module ours --script "$cases/loopback.sh" --timeout 500
 # the netlink contract, and invalid requests; SEED and ROUNDS come from the environment
 run "$p-contract" --topology lo --hosts 1 --module ours --script "$cases/contract.sh" \
 	--add "$tests/smc_contract" --env "SEED=${SEED:-1}" --env "ROUNDS=${ROUNDS:-16000}" \

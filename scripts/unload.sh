@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Removes smc_diag and smc from this host, or says who uses them. A module with open sockets stays:
+# Removes smc_diag, smc and smc_lo from this host, or says who uses them. A module with open sockets stays:
 # the kernel refuses to remove it, and nothing here insists.
 #
 # Usage: unload.sh [--removed|--replaced]
@@ -12,6 +12,12 @@ set -u
 
 module=/sys/module/smc
 switch="'modprobe -r smc_diag smc' when they have ended, or a reboot"
+
+# Its devices have no users but smc.
+remove_lo()
+{
+	[ ! -e /sys/module/smc_lo ] || rmmod smc_lo
+}
 
 stop()
 {
@@ -56,6 +62,7 @@ case ${1:-} in
 --removed)
 	[ -e $module/version ] || exit 0
 	if { [ ! -e /sys/module/smc_diag ] || rmmod smc_diag; } 2> /dev/null && rmmod smc 2> /dev/null; then
+		remove_lo
 		echo "smc: the module was unloaded."
 	else
 		say_used "the module is uninstalled, but stays loaded while it has users"
@@ -74,4 +81,5 @@ rmmod smc 2> /dev/null || {
 	say_used "the module is in use"
 	exit 1
 }
+remove_lo || stop "smc_lo is in use."
 echo "smc: removed."

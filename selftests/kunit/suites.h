@@ -23,6 +23,7 @@ extern struct kunit_suite smc_claim_suite;
 extern struct kunit_suite smc_link_suite;
 extern struct kunit_suite smc_llc_suite;
 extern struct kunit_suite smc_log_suite;
+extern struct kunit_suite smc_loopback_suite;
 extern struct kunit_suite smc_settings_suite;
 extern struct kunit_suite smc_rules_suite;
 extern struct kunit_suite smc_negcache_suite;

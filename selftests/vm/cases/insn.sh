@@ -8,7 +8,8 @@
 #
 #   LABELS   what is measured, in order: tcp, intree, or the name of a folder in /t with a build of
 #            the module; autosmc: ours with connections that AUTOSMC makes TCP; upgrade: ours
-#            with connections that begin as TCP, and carry too little to ask for RDMA
+#            with connections that begin as TCP, and carry too little to ask for RDMA; loopback: ours
+#            over smc_lo in place of rxe
 #   ROWS     rows of smc_bench, comma separated; default: all
 #   MS, COUNT   see smc_bench
 #   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
@@ -62,6 +63,12 @@ measure()
 		ln -sfn /t/ours /ours
 		load_smc ours || fail "$1 cannot be loaded"
 		echo 100000 > "/proc/sys/net/smc/${1}_bytes"
+		;;
+	loopback)
+		family=smc; mode=smc
+		ln -sfn /t/ours /ours
+		/usr/sbin/rdma link del rxe0 && setup_smc_lo && load_smc ours ||
+			fail "$1 cannot be loaded"
 		;;
 	*)
 		family=smc; mode=smc

@@ -260,6 +260,14 @@ setup_rxe()
 	done
 }
 
+# setup_smc_lo [NAMESPACE]: lo0 on lo, for connections within this host
+setup_smc_lo()
+{
+	modprobe ib_core && insmod /ours/smc_lo.ko || return 1
+	${1:+ip netns exec "$1"} /usr/sbin/rdma link add lo0 type smc_lo netdev lo &&
+		wait_for 10 port_active lo0
+}
+
 # add_rxe N NETDEV: rxe<N> over it. The kernel makes each device in its initial namespace,
 # where the devices of the two hosts need different names.
 add_rxe()

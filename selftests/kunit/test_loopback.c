@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The verbs of smc_lo (loopback/): what is written, what waits, what is refused, and how queue
+ * pairs end. The run makes the device before it loads the module, on the lo of a namespace that no
+ * other suite uses.
+ */
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_verbs.h>
+#include "../../loopback/internal.h"
+#include "../../rdma/internal.h"
+
+#include "suites.h"
+
+#define DEPTH		3	/* no power of 2 */
+#define MSG		64
+#define REGION		(2 * PAGE_SIZE)
+
+/**
+ * struct lo_end - one end of a pair
+ * @pd: protection domain
+ * @cq: for both queues
+ * @qp: queue pair
+ * @mr: region of two pages, which are not in order
+ * @sg: its pages
+ * @recv: memory for receives
+ * @send: memory to send from
+ */
+struct lo_end {
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	struct ib_mr *mr;
+	struct scatterlist sg[2];
+	u8 recv[DEPTH][MSG];
+	u8 send[REGION];
+};
+
+/**
+ * struct lo_env - two ends
+ * @dev: device
+ * @gid: its first GID, for both
+ * @a: sender in most cases
+ * @b: receiver
+ */
+struct lo_env {
+	struct ib_device *dev;
+	union ib_gid gid;
+	struct lo_end a;
+	struct lo_end b;
+};
+
+static void lo_env_make_region(struct kunit *test, struct lo_env *env, struct lo_end *end)
+{
+	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_ZERO, 1);
+
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	sg_init_table(end->sg, 2);
+	sg_set_page(&end->sg[0], pages + 1, PAGE_SIZE, 0);
+	sg_set_page(&end->sg[1], pages, PAGE_SIZE, 0);
+	KUNIT_ASSERT_EQ(test, ib_dma_map_sg(env->dev, end->sg, 2, DMA_FROM_DEVICE), 2);
+	end->mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, 2);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->mr);
+	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(end->mr, end->sg, 2, NULL, PAGE_SIZE), 2);
+}
+
+static void lo_env_make_end(struct kunit *test, struct lo_env *env, struct lo_end *end)
+{
+	struct ib_qp_init_attr init = {
+		.cap = {
+			.max_send_wr = DEPTH,
+			.max_recv_wr = DEPTH,
+			.max_send_sge = 1,
+			.max_recv_sge = 2,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+
+	end->pd = ib_alloc_pd(env->dev, 0);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->pd);
+	end->cq = ib_alloc_cq(env->dev, NULL, 4 * DEPTH, 0, IB_POLL_DIRECT);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->cq);
+	init.send_cq = end->cq;
+	init.recv_cq = end->cq;
+	end->qp = ib_create_qp(end->pd, &init);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->qp);
+	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_init(end->qp, 1, IB_ACCESS_REMOTE_WRITE), 0);
+	lo_env_make_region(test, env, end);
+}
+
+static void lo_env_connect(struct kunit *test, struct lo_env *env, struct lo_end *end,
+			   struct lo_end *peer)
+{
+	struct smc_qp_attr attr = {
+		.port = 1,
+		.sgid = env->gid,
+		.dgid = env->gid,
+		.mtu = IB_MTU_4096,
+		.hop_limit = 1,
+		.peer_qpn = peer->qp->qp_num,
+	};
+
+	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_rtr(env->dev, end->qp, &attr), 0);
+	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_rts(end->qp, &attr), 0);
+}
+
+/* Return the device, with a reference; NULL if there is none. */
+static struct ib_device *lo_env_find_device(void)
+{
+	struct ib_device *dev = NULL;
+	struct net *net;
+
+	rcu_read_lock();
+	for_each_net_rcu(net) {
+		dev = ib_device_get_by_netdev(net->loopback_dev, RDMA_DRIVER_UNKNOWN);
+		if (dev)
+			break;
+	}
+	rcu_read_unlock();
+	return dev;
+}
+
+static int lo_init(struct kunit *test)
+{
+	struct lo_env *env = kzalloc(sizeof(*env), GFP_KERNEL);
+	const struct ib_gid_attr *gid;
+
+	KUNIT_ASSERT_NOT_NULL(test, env);
+	test->priv = env;
+	env->dev = lo_env_find_device();
+	KUNIT_ASSERT_NOT_NULL(test, env->dev);
+	gid = rdma_get_gid_attr(env->dev, 1, 0);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, gid);
+	env->gid = gid->gid;
+	rdma_put_gid_attr(gid);
+	lo_env_make_end(test, env, &env->a);
+	lo_env_make_end(test, env, &env->b);
+	return 0;
+}
+
+static void lo_env_free_end(struct lo_env *env, struct lo_end *end)
+{
+	if (!IS_ERR_OR_NULL(end->qp))
+		ib_destroy_qp(end->qp);
+	if (!IS_ERR_OR_NULL(end->mr)) {
+		ib_dereg_mr(end->mr);
+		ib_dma_unmap_sg(env->dev, end->sg, 2, DMA_FROM_DEVICE);
+		__free_pages(sg_page(&end->sg[1]), 1);
+	}
+	if (!IS_ERR_OR_NULL(end->cq))
+		ib_free_cq(end->cq);
+	if (!IS_ERR_OR_NULL(end->pd))
+		ib_dealloc_pd(end->pd);
+}
+
+static void lo_exit(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+
+	if (!env)
+		return;
+	lo_env_free_end(env, &env->a);
+	lo_env_free_end(env, &env->b);
+	if (env->dev)
+		ib_device_put(env->dev);
+	kfree(env);
+}
+
+/* ---- requests and completions ---- */
+
+static int lo_post_recv(struct lo_end *end, u32 i)
+{
+	struct ib_sge sge[2] = {
+		{ (uintptr_t)end->recv[i], 10, end->pd->local_dma_lkey },
+		{ (uintptr_t)end->recv[i] + 10, MSG - 10, end->pd->local_dma_lkey },
+	};
+	struct ib_recv_wr wr = { .wr_id = 100 + i, .sg_list = sge, .num_sge = 2 };
+
+	return ib_post_recv(end->qp, &wr, NULL);
+}
+
+static int lo_post(struct lo_end *end, u64 id, enum ib_wr_opcode opcode, u32 len, u64 addr, u32 key)
+{
+	struct ib_sge sge = { (uintptr_t)end->send, len, end->pd->local_dma_lkey };
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.wr_id = id,
+			.opcode = opcode,
+			.send_flags = IB_SEND_SIGNALED,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.ex.imm_data = cpu_to_be32(0x1234),
+		},
+		.remote_addr = addr,
+		.rkey = key,
+	};
+
+	return ib_post_send(end->qp, &wr.wr, NULL);
+}
+
+static int lo_post_msg(struct lo_end *end, u64 id, u32 len)
+{
+	memset(end->send, (int)id, len);
+	return lo_post(end, id, IB_WR_SEND, len, 0, 0);
+}
+
+/* The next completion is that of request @id, with @status. */
+static void lo_expect(struct kunit *test, struct lo_end *end, u64 id, enum ib_wc_status status,
+		      struct ib_wc *wc)
+{
+	KUNIT_ASSERT_EQ(test, ib_poll_cq(end->cq, 1, wc), 1);
+	KUNIT_EXPECT_EQ(test, wc->wr_id, id);
+	KUNIT_EXPECT_EQ(test, wc->status, status);
+}
+
+static void lo_expect_none(struct kunit *test, struct lo_end *end)
+{
+	struct ib_wc wc;
+
+	KUNIT_EXPECT_EQ(test, ib_poll_cq(end->cq, 1, &wc), 0);
+}
+
+static void lo_expect_state(struct kunit *test, struct lo_end *end, enum ib_qp_state state)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+
+	KUNIT_ASSERT_EQ(test, ib_query_qp(end->qp, &attr, IB_QP_STATE, &init), 0);
+	KUNIT_EXPECT_EQ(test, attr.qp_state, state);
+}
+
+static void lo_register(struct kunit *test, struct lo_end *end, int access)
+{
+	struct ib_reg_wr wr = {
+		.wr = { .wr_id = 50, .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
+		.mr = end->mr,
+		.key = end->mr->rkey,
+		.access = access,
+	};
+	struct ib_wc wc;
+
+	KUNIT_ASSERT_EQ(test, ib_post_send(end->qp, &wr.wr, NULL), 0);
+	lo_expect(test, end, 50, IB_WC_SUCCESS, &wc);
+}
+
+static void lo_connect_both(struct kunit *test, struct lo_env *env)
+{
+	lo_env_connect(test, env, &env->a, &env->b);
+	lo_env_connect(test, env, &env->b, &env->a);
+}
+
+/* ---- cases ---- */
+
+/* A WRITE over both pages of a region, and one with an immediate value. */
+static void loopback_write(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	u8 *first = sg_virt(&env->b.sg[0]), *second = sg_virt(&env->b.sg[1]);
+	u64 at = env->b.mr->iova + PAGE_SIZE - 3;
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	lo_register(test, &env->b, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	memcpy(env->a.send, "abcdef", 6);
+	KUNIT_ASSERT_EQ(test, lo_post(&env->a, 1, IB_WR_RDMA_WRITE, 6, at, env->b.mr->rkey), 0);
+	lo_expect(test, &env->a, 1, IB_WC_SUCCESS, &wc);
+	lo_expect_none(test, &env->b);
+	KUNIT_EXPECT_EQ(test, memcmp(first + PAGE_SIZE - 4, "\0abc", 4), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(second, "def\0", 4), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	KUNIT_ASSERT_EQ(test, lo_post(&env->a, 2, IB_WR_RDMA_WRITE_WITH_IMM, 5, at,
+				      env->b.mr->rkey), 0);
+	lo_expect(test, &env->a, 2, IB_WC_SUCCESS, &wc);
+	lo_expect(test, &env->b, 100, IB_WC_SUCCESS, &wc);
+	KUNIT_EXPECT_EQ(test, wc.opcode, IB_WC_RECV_RDMA_WITH_IMM);
+	KUNIT_EXPECT_EQ(test, wc.byte_len, 5);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(wc.ex.imm_data), 0x1234);
+}
+
+/**
+ * struct loopback_lie - a WRITE that must be refused
+ * @name: of the row
+ * @access: registration of the region; 0: it is not registered
+ * @off: offset in it
+ * @len: bytes
+ * @key: added to its key
+ * @own: the key and the address are those of the sender's region
+ */
+struct loopback_lie {
+	const char *name;
+	int access;
+	s64 off;
+	u32 len;
+	u32 key;
+	bool own;
+};
+
+static const struct loopback_lie loopback_lies[] = {
+	{ "not registered", 0, 0, 1, 0, false },
+	{ "not writable", IB_ACCESS_LOCAL_WRITE, 0, 1, 0, false },
+	{ "before", IB_ACCESS_REMOTE_WRITE, -1, 2, 0, false },
+	{ "behind", IB_ACCESS_REMOTE_WRITE, REGION, 1, 0, false },
+	{ "too long", IB_ACCESS_REMOTE_WRITE, 1, REGION, 0, false },
+	{ "address wraps", IB_ACCESS_REMOTE_WRITE, S64_MIN, 1, 0, false },
+	{ "next key", IB_ACCESS_REMOTE_WRITE, 0, 1, 1, false },
+	{ "other region", IB_ACCESS_REMOTE_WRITE, 0, 1, 0x100 << 8, false },
+	{ "other domain", IB_ACCESS_REMOTE_WRITE, 0, 1, 0, true },
+};
+
+static void loopback_lie_desc(const struct loopback_lie *lie, char *desc)
+{
+	strscpy(desc, lie->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(loopback_lie, loopback_lies, loopback_lie_desc);
+
+/* Nothing is written, both ends fail, and what the victim has posted is flushed. */
+static void loopback_refused(struct kunit *test)
+{
+	const struct loopback_lie *lie = test->param_value;
+	struct lo_env *env = test->priv;
+	struct ib_mr *mr = lie->own ? env->a.mr : env->b.mr;
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	if (lie->access) {
+		lo_register(test, &env->a, lie->access);
+		lo_register(test, &env->b, lie->access);
+	}
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	memset(env->a.send, 0x55, sizeof(env->a.send));
+	KUNIT_ASSERT_EQ(test, lo_post(&env->a, 1, IB_WR_RDMA_WRITE, lie->len, mr->iova + lie->off,
+				      mr->rkey + lie->key), 0);
+	lo_expect(test, &env->a, 1, IB_WC_REM_ACCESS_ERR, &wc);
+	lo_expect(test, &env->b, 100, IB_WC_WR_FLUSH_ERR, &wc);
+	lo_expect_state(test, &env->a, IB_QPS_ERR);
+	lo_expect_state(test, &env->b, IB_QPS_ERR);
+	KUNIT_EXPECT_NULL(test, memchr_inv(sg_virt(&env->a.sg[1]), 0, REGION));
+	KUNIT_EXPECT_NULL(test, memchr_inv(sg_virt(&env->b.sg[1]), 0, REGION));
+}
+
+/* SENDs wait for receives, and arrive in order; a full queue takes no more. */
+static void loopback_waits(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+	u32 i;
+
+	lo_connect_both(test, env);
+	for (i = 0; i < DEPTH; i++)
+		KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, i, MSG), 0);
+	KUNIT_EXPECT_EQ(test, lo_post_msg(&env->a, DEPTH, MSG), -ENOMEM);
+	lo_expect_none(test, &env->a);
+	for (i = 0; i < DEPTH; i++) {
+		KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, i), 0);
+		lo_expect(test, &env->a, i, IB_WC_SUCCESS, &wc);
+		lo_expect_none(test, &env->a);
+		lo_expect(test, &env->b, 100 + i, IB_WC_SUCCESS, &wc);
+		KUNIT_EXPECT_EQ(test, wc.byte_len, MSG);
+	}
+	/* all of them were sent from one place */
+	KUNIT_EXPECT_NULL(test, memchr_inv(env->b.recv, DEPTH, sizeof(env->b.recv)));
+}
+
+/* The counters of the queues wrap, while the queues have no power of 2 as length. */
+static void loopback_counters_wrap(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct lo_qp *a = container_of(env->a.qp, struct lo_qp, ib);
+	struct lo_qp *b = container_of(env->b.qp, struct lo_qp, ib);
+	struct ib_wc wc;
+	u32 i;
+
+	a->sq_head = U32_MAX;
+	a->sq_tail = U32_MAX;
+	b->rq_head = U32_MAX;
+	b->rq_tail = U32_MAX;
+	lo_connect_both(test, env);
+	for (i = 0; i < DEPTH; i++)
+		KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, i, 1), 0);
+	for (i = 0; i < DEPTH; i++)
+		KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, i), 0);
+	for (i = 0; i < DEPTH; i++) {
+		lo_expect(test, &env->a, i, IB_WC_SUCCESS, &wc);
+		lo_expect(test, &env->b, 100 + i, IB_WC_SUCCESS, &wc);
+	}
+	for (i = 0; i < DEPTH; i++)
+		KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, i), 0);
+	for (i = 0; i < DEPTH; i++) {
+		KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, i, 1), 0);
+		lo_expect(test, &env->b, 100 + i, IB_WC_SUCCESS, &wc);
+	}
+}
+
+/* What is sent before the other end is in RTR waits, too. */
+static void loopback_early(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	lo_env_connect(test, env, &env->a, &env->b);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, MSG), 0);
+	lo_expect_none(test, &env->a);
+	lo_env_connect(test, env, &env->b, &env->a);
+	lo_expect(test, &env->a, 1, IB_WC_SUCCESS, &wc);
+	lo_expect(test, &env->b, 100, IB_WC_SUCCESS, &wc);
+	KUNIT_EXPECT_NULL(test, memchr_inv(env->b.recv[0], 1, MSG));
+}
+
+/* A message longer than the receive: both ends fail, and nothing is written behind it. */
+static void loopback_too_long(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, MSG + 1), 0);
+	lo_expect(test, &env->a, 1, IB_WC_REM_INV_REQ_ERR, &wc);
+	lo_expect(test, &env->b, 100, IB_WC_LOC_LEN_ERR, &wc);
+	lo_expect_state(test, &env->b, IB_QPS_ERR);
+	KUNIT_EXPECT_NULL(test, memchr_inv(env->b.recv[1], 0, MSG));
+}
+
+/* In ERR everything is flushed, what was posted and what is posted then. */
+static void loopback_flush(struct kunit *test)
+{
+	struct ib_qp_attr err = { .qp_state = IB_QPS_ERR };
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, 1), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 2, 1), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->a, 0), 0);
+	KUNIT_ASSERT_EQ(test, ib_modify_qp(env->a.qp, &err, IB_QP_STATE), 0);
+	lo_expect(test, &env->a, 1, IB_WC_WR_FLUSH_ERR, &wc);
+	lo_expect(test, &env->a, 2, IB_WC_WR_FLUSH_ERR, &wc);
+	lo_expect(test, &env->a, 100, IB_WC_WR_FLUSH_ERR, &wc);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 3, 1), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->a, 1), 0);
+	lo_expect(test, &env->a, 3, IB_WC_WR_FLUSH_ERR, &wc);
+	lo_expect(test, &env->a, 101, IB_WC_WR_FLUSH_ERR, &wc);
+	/* the other end finds it in ERR */
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->b, 4, 1), 0);
+	lo_expect(test, &env->b, 4, IB_WC_RETRY_EXC_ERR, &wc);
+	lo_expect_state(test, &env->b, IB_QPS_ERR);
+}
+
+/* A request that waits fails when the other end is destroyed. */
+static void loopback_peer_gone(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, 1), 0);
+	lo_expect_none(test, &env->a);
+	ib_destroy_qp(env->b.qp);
+	env->b.qp = NULL;
+	lo_expect(test, &env->a, 1, IB_WC_RETRY_EXC_ERR, &wc);
+	lo_expect_state(test, &env->a, IB_QPS_ERR);
+}
+
+static struct kunit_case loopback_cases[] = {
+	KUNIT_CASE(loopback_write),
+	KUNIT_CASE_PARAM(loopback_refused, loopback_lie_gen_params),
+	KUNIT_CASE(loopback_waits),
+	KUNIT_CASE(loopback_counters_wrap),
+	KUNIT_CASE(loopback_early),
+	KUNIT_CASE(loopback_too_long),
+	KUNIT_CASE(loopback_flush),
+	KUNIT_CASE(loopback_peer_gone),
+	{ }
+};
+
+struct kunit_suite smc_loopback_suite = {
+	.name = "smc_loopback",
+	.init = lo_init,
+	.exit = lo_exit,
+	.test_cases = loopback_cases,
+};

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=dash
+#
+# Connections within a host over smc_lo, without any RNIC. Every byte is proved by two counters:
+# what smc.ko has written by RDMA, and what the device has copied. For --topology lo, one host.
+
+: "${TRAFFIC:=stream:16 random:4 pingpong:100 urgent:20 connects:100 burst:50 parallel:32 halfclose:256 reset:8192}"
+
+CASES="traffic:240 refused other_address namespaces:60 down removed:60 in_use:60"
+export CASES
+
+setup()
+{
+	setup_net && modprobe ib_uverbs || return 1
+	ip link add other0 type dummy && ip addr add 10.9.0.1/24 dev other0 &&
+		ip link set other0 up || return 1
+	setup_smc_lo && load_smc
+}
+
+# lo_counter NAME [DEVICE]
+lo_counter()
+{
+	cat "/sys/class/infiniband/${2:-lo0}/ports/1/hw_counters/$1"
+}
+
+# talk ADDRESS SUBTEST...: between two programs of this host, all over SMC
+talk()
+{
+	to_=$1
+	shift
+	/t/smc_traffic server --family smc --require smc &
+	server=$!
+	/t/smc_traffic client --connect "$to_" --family smc --require smc --wait 10 --quit "$@" ||
+		fail "client ended with $?"
+	wait "$server" || fail "server ended with $?"
+}
+
+case_traffic()
+{
+	bytes=$(lo_counter bytes)
+	written=$(stat_of tx_write_bytes)
+	# shellcheck disable=SC2086 # a list of subtests
+	talk "$(own_addr)" $TRAFFIC
+	written=$(($(stat_of tx_write_bytes) - written))
+	expect "bytes written by RDMA" "$written" -gt 16777216
+	# ... and the messages
+	expect "bytes that the device has copied" "$(($(lo_counter bytes) - bytes))" -ge "$written"
+	for s in clnt_fback srv_fback clnt_hs_err srv_hs_err clc_bad link_fail; do
+		expect "$s" "$(stat_of "$s")" -eq 0
+	done
+	expect "connections as server" "$(stat_of srv_smc)" -eq "$(stat_of clnt_smc)"
+}
+
+# Only a loopback netdev, and only once.
+case_refused()
+{
+	/usr/sbin/rdma link add lo9 type smc_lo netdev other0 2> /dev/null && fail "made on other0"
+	expect "reason" "$(dmesg | grep -c 'smc_lo: other0 is no loopback device')" -eq 1
+	/usr/sbin/rdma link add lo9 type smc_lo netdev lo 2> /dev/null && fail "made twice"
+	expect "reason" "$(dmesg | grep -c 'smc_lo: lo has a device already: lo0')" -eq 1
+	expect "devices" "$(find /sys/class/infiniband -mindepth 1 -maxdepth 1 | wc -l)" -eq 1
+}
+
+# The address of another netdev, which is no GID: the route to it is lo, too. And the host's name
+# for itself.
+case_other_address()
+{
+	bytes=$(lo_counter bytes)
+	talk 10.9.0.1 stream:1 pingpong:5
+	talk 127.0.0.1 stream:1
+	expect "bytes that the device has copied" "$(($(lo_counter bytes) - bytes))" -ge 2097152
+}
+
+# Another namespace has a device of its own, and none of them leads to another namespace.
+case_namespaces()
+{
+	ip netns add two && ip link add veth0 type veth peer name veth1 netns two || exit 1
+	ip addr add 10.8.0.1/24 dev veth0
+	ip link set veth0 up
+	ip -n two addr add 10.8.0.2/24 dev veth1
+	ip -n two link set veth1 up
+	ip -n two link set lo up
+	ip netns exec two /usr/sbin/rdma link add lo2 type smc_lo netdev lo || exit 1
+	wait_for 10 port_active lo2 || fail "lo2 is not active"
+	zero=$(lo_counter bytes)
+	ip netns exec two /t/smc_traffic server --family smc --require smc &
+	server=$!
+	ip netns exec two /t/smc_traffic client --connect 10.8.0.2 --family smc --require smc \
+		--wait 10 --quit stream:1 || fail "client in the namespace ended with $?"
+	wait "$server" || fail "server ended with $?"
+	expect "bytes of lo2" "$(lo_counter bytes lo2)" -ge 1048576
+	expect "bytes of lo0" "$(($(lo_counter bytes) - zero))" -eq 0
+	two=$(lo_counter bytes lo2)
+	/t/smc_traffic server --family smc --require tcp &
+	server=$!
+	ip netns exec two /t/smc_traffic client --connect 10.8.0.1 --family smc --require tcp \
+		--wait 10 --quit stream:1 || fail "client to the other namespace ended with $?"
+	wait "$server" || fail "server ended with $?"
+	expect "bytes of lo0 and lo2" \
+		"$(($(lo_counter bytes) - zero + $(lo_counter bytes lo2) - two))" -eq 0
+	ip netns del two
+	wait_for 20 test ! -e /sys/class/infiniband/lo2 || fail "lo2 survives its namespace"
+}
+
+case_down()
+{
+	ip link set lo down
+	grep -q DOWN /sys/class/infiniband/lo0/ports/1/state || fail "the port is not down"
+	ip link set lo up
+	wait_for 10 port_active lo0 || fail "the port does not come up again"
+	talk 10.9.0.1 stream:1
+}
+
+# start_stream: a connection that does not end by itself; pids in $server and $client
+start_stream()
+{
+	bytes=$(lo_counter bytes)
+	/t/smc_traffic server --family smc --require smc > /run/server &
+	server=$!
+	/t/smc_traffic client --connect 10.9.0.1 --family smc --require smc --wait 10 --quit stream:1000000 \
+		> /run/client &
+	client=$!
+	wait_for 10 eval '[ "$(lo_counter bytes)" -gt "$((bytes + 1048576))" ]' || fail "no stream"
+}
+
+# Connections over a device that is removed end with an error; later ones are TCP.
+case_removed()
+{
+	start_stream
+	/usr/sbin/rdma link del lo0 || fail "lo0 is not removed"
+	wait "$client" && fail "the client's connection survives"
+	kill "$server"
+	wait "$server"
+	expect "connections that ended abnormally" "$(stat_of conn_abort)" -gt 0
+	/t/smc_traffic server --family smc --require tcp &
+	server=$!
+	/t/smc_traffic client --connect 10.9.0.1 --family smc --require tcp --wait 10 --quit stream:1 ||
+		fail "no TCP: $?"
+	wait "$server" || fail "server ended with $?"
+}
+
+# smc_lo goes while a connection uses it, and nothing of it is left.
+case_in_use()
+{
+	/usr/sbin/rdma link add lo0 type smc_lo netdev lo && wait_for 10 port_active lo0 || exit 1
+	start_stream
+	rmmod smc_lo || fail "smc_lo is not removed"
+	wait "$client" && fail "the client's connection survives"
+	kill "$server"
+	wait "$server"
+	expect "devices" "$(find /sys/class/infiniband -mindepth 1 -maxdepth 1 | wc -l)" -eq 0
+	unload_smc || fail "the module cannot be unloaded"
+}
