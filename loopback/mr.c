@@ -168,7 +168,8 @@ bool lo_span_begin(struct lo_span *span, struct lo_device *dev, struct ib_pd *pd
 	span->mr = mr;
 	/* pairs with lo_mr_register() */
 	return mr && smp_load_acquire(&mr->valid) && mr->ib.rkey == key &&
-	       (mr->access & access) == access && addr >= mr->ib.iova && len <= mr->ib.length &&
+	       (mr->access & access) == access && len <= mr->ib.length &&
+	       /* wraps to a large number for an address before the region */
 	       addr - mr->ib.iova <= mr->ib.length - len;
 }
 

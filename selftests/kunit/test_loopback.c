@@ -35,7 +35,7 @@ struct lo_end {
 	struct ib_mr *mr;
 	struct scatterlist sg[2];
 	u8 recv[DEPTH][MSG];
-	u8 send[REGION];
+	u8 send[REGION + 1];
 };
 
 /**
@@ -304,6 +304,7 @@ static const struct loopback_lie loopback_lies[] = {
 	{ "before", IB_ACCESS_REMOTE_WRITE, -1, 2, 0, false },
 	{ "behind", IB_ACCESS_REMOTE_WRITE, REGION, 1, 0, false },
 	{ "too long", IB_ACCESS_REMOTE_WRITE, 1, REGION, 0, false },
+	{ "longer than the region", IB_ACCESS_REMOTE_WRITE, 0, REGION + 1, 0, false },
 	{ "address wraps", IB_ACCESS_REMOTE_WRITE, S64_MIN, 1, 0, false },
 	{ "next key", IB_ACCESS_REMOTE_WRITE, 0, 1, 1, false },
 	{ "other region", IB_ACCESS_REMOTE_WRITE, 0, 1, 0x100 << 8, false },
@@ -411,15 +412,54 @@ static void loopback_early(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(env->b.recv[0], 1, MSG));
 }
 
-/* A message longer than the receive: both ends fail, and nothing is written behind it. */
+/* A WRITE does not overtake a SEND that waits. */
+static void loopback_order(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	lo_register(test, &env->b, IB_ACCESS_REMOTE_WRITE);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, MSG), 0);
+	KUNIT_ASSERT_EQ(test, lo_post(&env->a, 2, IB_WR_RDMA_WRITE, MSG, env->b.mr->iova,
+				      env->b.mr->rkey), 0);
+	lo_expect_none(test, &env->a);
+	KUNIT_EXPECT_NULL(test, memchr_inv(sg_virt(&env->b.sg[1]), 0, REGION));
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	lo_expect(test, &env->a, 1, IB_WC_SUCCESS, &wc);
+	lo_expect(test, &env->a, 2, IB_WC_SUCCESS, &wc);
+	KUNIT_EXPECT_NULL(test, memchr_inv(sg_virt(&env->b.sg[0]), 1, MSG));
+}
+
+/* A region that is not registered cannot be sent, either: this end fails alone. */
+static void loopback_own_region(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_sge sge = { env->a.mr->iova, 1, env->a.mr->lkey };
+	struct ib_send_wr wr = { .wr_id = 1, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	KUNIT_ASSERT_EQ(test, ib_post_send(env->a.qp, &wr, NULL), 0);
+	lo_expect(test, &env->a, 1, IB_WC_LOC_PROT_ERR, &wc);
+	lo_expect_none(test, &env->b);
+	lo_expect_state(test, &env->a, IB_QPS_ERR);
+	lo_expect_state(test, &env->b, IB_QPS_RTS);
+}
+
+/*
+ * A message longer than the receive, for which it has waited: both ends fail, and nothing is
+ * written behind the receive.
+ */
 static void loopback_too_long(struct kunit *test)
 {
 	struct lo_env *env = test->priv;
 	struct ib_wc wc;
 
 	lo_connect_both(test, env);
-	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
 	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, MSG + 1), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
 	lo_expect(test, &env->a, 1, IB_WC_REM_INV_REQ_ERR, &wc);
 	lo_expect(test, &env->b, 100, IB_WC_LOC_LEN_ERR, &wc);
 	lo_expect_state(test, &env->b, IB_QPS_ERR);
@@ -472,6 +512,8 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_waits),
 	KUNIT_CASE(loopback_counters_wrap),
 	KUNIT_CASE(loopback_early),
+	KUNIT_CASE(loopback_order),
+	KUNIT_CASE(loopback_own_region),
 	KUNIT_CASE(loopback_too_long),
 	KUNIT_CASE(loopback_flush),
 	KUNIT_CASE(loopback_peer_gone),
