@@ -86,7 +86,8 @@ int lo_cq_arm(struct ib_cq *ib, enum ib_cq_notify_flags flags)
  * @wc: completion
  *
  * The user of a queue pair gives it a queue with room for all of its requests. If there is none
- * the completion is lost, as with any device, and the user is notified of that.
+ * the completion is lost, as with any device, and the user is notified of that. Called with locks
+ * of queue pairs held: both handlers defer what they have to do, as those of ib_alloc_cq() do.
  */
 void lo_cq_push(struct ib_cq *ib, const struct ib_wc *wc)
 {

@@ -16,9 +16,10 @@
 
 #include <linux/etherdevice.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
-#include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <rdma/ib_verbs.h>
@@ -30,6 +31,9 @@
 #define LO_PKEY		0xffff	/* the default one, full member */
 #define LO_GIDS		256
 #define LO_MAX_MSG	BIT(31)
+
+/* One device is made at a time, so that no netdev gets two. */
+static DEFINE_MUTEX(lo_create_mutex);
 
 /* ---- device and port ---- */
 
@@ -153,6 +157,11 @@ static int lo_stats_read(struct ib_device *ib, struct rdma_hw_stats *out, u32 po
 	return LO_NSTATS;
 }
 
+/* No program has a context: the RDMA core asks whether a device can change its namespace. */
+static void lo_device_disassociate(struct ib_ucontext *ctx)
+{
+}
+
 /* The last user of the device is gone. */
 static void lo_device_release(struct ib_device *ib)
 {
@@ -178,6 +187,7 @@ static const struct ib_device_ops lo_ops = {
 	.dereg_mr = lo_mr_free,
 	.destroy_cq = lo_cq_destroy,
 	.destroy_qp = lo_qp_destroy,
+	.disassociate_ucontext = lo_device_disassociate,
 	.get_dma_mr = lo_mr_get_dma,
 	.get_hw_stats = lo_stats_read,
 	.get_link_layer = lo_port_get_link_layer,
@@ -198,6 +208,18 @@ static const struct ib_device_ops lo_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_pd, lo_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, lo_qp, ib),
 };
+
+static void lo_port_set_up(struct ib_device *ib, bool up)
+{
+	struct ib_event event = {
+		.device = ib,
+		.element.port_num = LO_PORT,
+		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+	};
+
+	WRITE_ONCE(lo_device_from_ib(ib)->up, up);
+	ib_dispatch_event(&event);
+}
 
 /* ---- creation by "rdma link add" ---- */
 
@@ -222,29 +244,11 @@ static int lo_device_init(struct lo_device *dev, const struct net_device *ndev)
 	return 0;
 }
 
-/* Called by the RDMA core under RTNL, with a reference on the netdev. */
-static int lo_device_create(const char *name, struct net_device *ndev)
+static int lo_device_register(const char *name, struct net_device *ndev)
 {
-	struct ib_device *other;
-	struct lo_device *dev;
+	struct lo_device *dev = ib_alloc_device(lo_device, ib);
 	int rc;
 
-	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA)) {
-		pr_err("this kernel has memory without kernel addresses\n");
-		return -EOPNOTSUPP;
-	}
-	if (!(ndev->flags & IFF_LOOPBACK)) {
-		pr_err("%s is no loopback device: peers on other hosts could not be reached\n",
-		       ndev->name);
-		return -EINVAL;
-	}
-	other = ib_device_get_by_netdev(ndev, LO_DRIVER_ID);
-	if (other) {
-		pr_err("%s has a device already: %s\n", ndev->name, dev_name(&other->dev));
-		ib_device_put(other);
-		return -EEXIST;
-	}
-	dev = ib_alloc_device(lo_device, ib);
 	if (!dev)
 		return -ENOMEM;
 	rc = lo_device_init(dev, ndev);
@@ -257,24 +261,58 @@ static int lo_device_create(const char *name, struct net_device *ndev)
 	return rc;
 }
 
+/* The netdev may have gone up or down before its notifications could find the device. */
+static void lo_device_check_netdev(struct net_device *ndev)
+{
+	struct ib_device *ib;
+	bool up;
+
+	rtnl_lock();
+	up = netif_running(ndev) && netif_carrier_ok(ndev);
+	ib = ib_device_get_by_netdev(ndev, LO_DRIVER_ID);
+	if (ib && lo_device_from_ib(ib)->up != up)
+		lo_port_set_up(ib, up);
+	if (ib)
+		ib_device_put(ib);
+	rtnl_unlock();
+}
+
+/* Called by the RDMA core, with a reference on the netdev. */
+static int lo_device_create(const char *name, struct net_device *ndev)
+{
+	struct ib_device *other;
+	int rc;
+
+	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA)) {
+		pr_err("this kernel has memory without kernel addresses\n");
+		return -EOPNOTSUPP;
+	}
+	if (!(ndev->flags & IFF_LOOPBACK)) {
+		pr_err("%s is no loopback device: peers on other hosts could not be reached\n",
+		       ndev->name);
+		return -EINVAL;
+	}
+	mutex_lock(&lo_create_mutex);
+	other = ib_device_get_by_netdev(ndev, LO_DRIVER_ID);
+	if (other) {
+		pr_err("%s has a device already: %s\n", ndev->name, dev_name(&other->dev));
+		ib_device_put(other);
+		rc = -EEXIST;
+	} else {
+		rc = lo_device_register(name, ndev);
+	}
+	mutex_unlock(&lo_create_mutex);
+	if (!rc)
+		lo_device_check_netdev(ndev);
+	return rc;
+}
+
 static struct rdma_link_ops lo_link_ops = {
 	.type = "smc_lo",
 	.newlink = lo_device_create,
 };
 
 /* ---- netdev ---- */
-
-static void lo_port_set_up(struct ib_device *ib, bool up)
-{
-	struct ib_event event = {
-		.device = ib,
-		.element.port_num = LO_PORT,
-		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
-	};
-
-	WRITE_ONCE(lo_device_from_ib(ib)->up, up);
-	ib_dispatch_event(&event);
-}
 
 static int lo_device_netdev_event(struct notifier_block *nb, unsigned long event, void *info)
 {

@@ -2,9 +2,10 @@
 /*
  * smc_lo: an RDMA device whose queue pairs are all on this host.
  *
- * Locks, in this order: lo_qp.sq_lock of the sender, lo_qp.rq_lock of the receiver, lo_cq.lock. The
- * locks of the two XArrays are taken alone or inside of these. All are taken with softirqs disabled
- * only: requests come from processes and softirqs, never from hard interrupts.
+ * Locks, in this order: lo_qp.sq_lock of the sender, lo_qp.rq_lock of the receiver or of the sender
+ * itself, lo_cq.lock. The locks of the two XArrays are taken alone or inside of these. All are
+ * taken with softirqs disabled only: requests come from processes and softirqs, never from hard
+ * interrupts.
  */
 #ifndef SMC_LOOPBACK_INTERNAL_H
 #define SMC_LOOPBACK_INTERNAL_H
@@ -33,15 +34,15 @@
 #define LO_RECV_SGES	4
 #define LO_MAX_WR	BIT(14)
 #define LO_MAX_CQE	BIT(16)
-#define LO_MAX_PAGES	512	/* of one region: 2 MiB */
+#define LO_MAX_PAGES	512	/* of one region */
 #define LO_KEY_SHIFT	8	/* the low byte of a key belongs to its user */
 #define LO_DMA_LKEY	0xffffff00U	/* no region has this key */
 
 /* What was executed, in hw_counters of the port. */
 enum lo_stat {
-	LO_STAT_REQUESTS,	/* SENDs and WRITEs */
+	LO_STAT_REQUESTS,	/* SENDs and WRITEs that have succeeded */
 	LO_STAT_BYTES,		/* their bytes */
-	LO_STAT_WAITS,		/* requests that have waited for the other end */
+	LO_STAT_WAITS,		/* how often a request has found that it must wait */
 	LO_NSTATS,
 };
 
@@ -57,7 +58,7 @@ struct lo_stats {
  * @next_qpn: for xa_alloc_cyclic()
  * @next_key: likewise
  * @stats: per CPU; changed with softirqs disabled
- * @up: the netdev is up; written under RTNL
+ * @up: the netdev is up; written under RTNL once the device is registered
  */
 struct lo_device {
 	struct ib_device ib;
@@ -164,7 +165,7 @@ struct lo_recv {
 /**
  * struct lo_qp - queue pair
  * @ib: of the RDMA core
- * @ref: @lo_device.qps, and requests of the other end that are being executed
+ * @ref: @lo_device.qps, requests of the other end that are being executed, and kicks
  * @gone: completed when @ref is 0
  * @dest: number of the other end, from RTR on
  * @access: IB_ACCESS_* that the other end has
@@ -211,6 +212,12 @@ struct lo_qp {
 static inline void lo_stats_add(struct lo_device *dev, enum lo_stat stat, u64 n)
 {
 	this_cpu_add(dev->stats->count[stat], n);
+}
+
+static inline void lo_stats_count_request(struct lo_device *dev, u64 len)
+{
+	lo_stats_add(dev, LO_STAT_REQUESTS, 1);
+	lo_stats_add(dev, LO_STAT_BYTES, len);
 }
 
 static inline struct lo_device *lo_device_from_ib(struct ib_device *ib)

@@ -177,8 +177,7 @@ bool lo_span_begin(struct lo_span *span, struct lo_device *dev, struct ib_pd *pd
 static void *lo_span_next(const struct lo_span *span, u64 *len)
 {
 	const struct lo_mr *mr = span->mr;
-	u64 at;
-	u32 off;
+	u32 at, off;	/* no region has more than 2^32 bytes */
 
 	if (!mr)
 		return (void *)(uintptr_t)span->addr;

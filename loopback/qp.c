@@ -109,16 +109,31 @@ static void lo_qp_flush_locked(struct lo_qp *qp)
 		lo_qp_complete_recv(qp, NULL, 0, IB_WC_WR_FLUSH_ERR);
 }
 
-static void lo_qp_enter_err_locked(struct lo_qp *qp)
+/* Return who waits for this queue pair, now that something has happened; the caller kicks it. */
+static u32 lo_qp_take_waiter_locked(struct lo_qp *qp)
 {
+	u32 waiter = qp->waiter;
+
+	lockdep_assert_held(&qp->rq_lock);
+	qp->waiter = 0;
+	return waiter;
+}
+
+/* Return whom to kick when the locks are free. */
+static u32 lo_qp_enter_err_locked(struct lo_qp *qp)
+{
+	u32 waiter;
+
 	lockdep_assert_held(&qp->sq_lock);
 	spin_lock(&qp->rq_lock);
 	qp->state = IB_QPS_ERR;
 	lo_qp_flush_locked(qp);
+	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock(&qp->rq_lock);
+	return waiter;
 }
 
-/* The other end has sent what this one refuses. Without locks. */
+/* The other end has sent what this one refuses: both fail. Without locks. */
 static void lo_qp_refuse_peer(struct lo_qp *qp)
 {
 	struct ib_event event = {
@@ -128,6 +143,7 @@ static void lo_qp_refuse_peer(struct lo_qp *qp)
 	};
 
 	spin_lock_bh(&qp->sq_lock);
+	/* the other end, which would be kicked, has failed already */
 	lo_qp_enter_err_locked(qp);
 	spin_unlock_bh(&qp->sq_lock);
 	if (qp->ib.event_handler)
@@ -214,7 +230,7 @@ static enum ib_wc_status lo_qp_execute_send(struct lo_qp *qp, struct lo_qp *peer
 	if (status)
 		return status;
 	lo_qp_complete_recv(peer, wr, len, IB_WC_SUCCESS);
-	lo_stats_add(lo_device_from_ib(qp->ib.device), LO_STAT_BYTES, len);
+	lo_stats_count_request(lo_device_from_ib(qp->ib.device), len);
 	return IB_WC_SUCCESS;
 }
 
@@ -238,7 +254,7 @@ static enum ib_wc_status lo_qp_execute_write(struct lo_qp *qp, struct lo_qp *pee
 		return status;
 	if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
 		lo_qp_complete_recv(peer, wr, len, IB_WC_SUCCESS);
-	lo_stats_add(dev, LO_STAT_BYTES, len);
+	lo_stats_count_request(dev, len);
 	return IB_WC_SUCCESS;
 }
 
@@ -271,8 +287,12 @@ static enum outcome lo_qp_execute_at(struct lo_qp *qp, struct lo_qp *peer,
 	return out;
 }
 
-/* Execute a request of a queue pair in RTS, and complete it unless it waits. */
-static enum outcome lo_qp_execute(struct lo_qp *qp, struct lo_qp *peer, const struct ib_send_wr *wr)
+/*
+ * Execute a request of a queue pair in RTS, and complete it unless it waits. @kick: set to whom the
+ * caller kicks when the locks are free, if this end has failed
+ */
+static enum outcome lo_qp_execute(struct lo_qp *qp, struct lo_qp *peer, const struct ib_send_wr *wr,
+				  u32 *kick)
 {
 	enum ib_wc_status status = IB_WC_SUCCESS;
 	enum outcome out = DONE;
@@ -291,46 +311,60 @@ static enum outcome lo_qp_execute(struct lo_qp *qp, struct lo_qp *peer, const st
 	}
 	if (out == WAITS)
 		return out;
-	lo_stats_add(lo_device_from_ib(qp->ib.device), LO_STAT_REQUESTS, 1);
 	lo_qp_complete_send(qp, wr, status);
 	if (out != DONE)
-		lo_qp_enter_err_locked(qp);
+		*kick = lo_qp_enter_err_locked(qp);
 	return out;
 }
 
-/* Execute what waits. The caller calls lo_qp_refuse_peer(@peer) after FAILS_BOTH, without locks. */
-static enum outcome lo_qp_run_locked(struct lo_qp *qp, struct lo_qp *peer)
+/*
+ * Execute what waits. The caller calls lo_qp_refuse_peer(@peer) after FAILS_BOTH, and kicks @kick,
+ * without locks.
+ */
+static enum outcome lo_qp_run_locked(struct lo_qp *qp, struct lo_qp *peer, u32 *kick)
 {
 	enum outcome out = DONE;
 
 	while (qp->sq_head != qp->sq_tail && out == DONE && qp->state == IB_QPS_RTS) {
 		struct lo_send *send = &qp->sq[qp->sq_head++ & qp->sq_mask];
 
-		out = lo_qp_execute(qp, peer, &send->wr);
+		out = lo_qp_execute(qp, peer, &send->wr, kick);
 		if (out == WAITS)
 			qp->sq_head--;
 	}
 	return out;
 }
 
-/* Queue pair @num waits for something that has happened now. Without locks. */
-static void lo_qp_kick(struct lo_device *dev, u32 num)
+/* Run queue pair @num, which waits for something that has happened. Return whom to kick then. */
+static u32 lo_qp_kick_one(struct lo_device *dev, u32 num)
 {
-	struct lo_qp *qp = num ? lo_qp_get(dev, num) : NULL;
+	struct lo_qp *qp = lo_qp_get(dev, num);
 	struct lo_qp *peer;
 	enum outcome out;
+	u32 next = 0;
 
 	if (!qp)
-		return;
+		return 0;
 	peer = lo_qp_get(dev, READ_ONCE(qp->dest));
 	spin_lock_bh(&qp->sq_lock);
-	out = lo_qp_run_locked(qp, peer);
+	out = lo_qp_run_locked(qp, peer, &next);
 	spin_unlock_bh(&qp->sq_lock);
 	if (out == FAILS_BOTH)
 		lo_qp_refuse_peer(peer);
 	if (peer)
 		lo_qp_put(peer);
 	lo_qp_put(qp);
+	return next;
+}
+
+/*
+ * Queue pair @num (0: none) waits for something that has happened now; if it fails, so does the one
+ * that waits for it. Without locks.
+ */
+static void lo_qp_kick(struct lo_device *dev, u32 num)
+{
+	while (num)
+		num = lo_qp_kick_one(dev, num);
 }
 
 /* ---- posting ---- */
@@ -371,9 +405,9 @@ static int lo_qp_enqueue_locked(struct lo_qp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
-/* Post one request; see lo_qp_run_locked() for FAILS_BOTH. Return 0 or -errno. */
+/* Post one request; see lo_qp_run_locked() for FAILS_BOTH and @kick. Return 0 or -errno. */
 static int lo_qp_post_locked(struct lo_qp *qp, struct lo_qp *peer, const struct ib_send_wr *wr,
-			     enum outcome *out)
+			     enum outcome *out, u32 *kick)
 {
 	lockdep_assert_held(&qp->sq_lock);
 	if (!lo_wr_is_valid(wr))
@@ -386,7 +420,7 @@ static int lo_qp_post_locked(struct lo_qp *qp, struct lo_qp *peer, const struct 
 		return -EINVAL;
 	if (qp->sq_head != qp->sq_tail)
 		return lo_qp_enqueue_locked(qp, wr);
-	*out = lo_qp_execute(qp, peer, wr);
+	*out = lo_qp_execute(qp, peer, wr, kick);
 	if (*out != WAITS)
 		return 0;
 	lo_stats_add(lo_device_from_ib(qp->ib.device), LO_STAT_WAITS, 1);
@@ -408,6 +442,7 @@ int lo_qp_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct 
 	struct lo_device *dev = lo_device_from_ib(ib->device);
 	struct lo_qp *qp = lo_qp_from_ib(ib), *peer;
 	bool refused = false;
+	u32 kick = 0;
 	int rc = 0;
 
 	peer = lo_qp_get(dev, READ_ONCE(qp->dest));
@@ -415,7 +450,7 @@ int lo_qp_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct 
 	for (; wr; wr = wr->next) {
 		enum outcome out = DONE;
 
-		rc = lo_qp_post_locked(qp, peer, wr, &out);
+		rc = lo_qp_post_locked(qp, peer, wr, &out, &kick);
 		refused |= out == FAILS_BOTH;
 		if (rc) {
 			*bad = wr;
@@ -427,6 +462,7 @@ int lo_qp_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct 
 		lo_qp_refuse_peer(peer);
 	if (peer)
 		lo_qp_put(peer);
+	lo_qp_kick(dev, kick);
 	return rc;
 }
 
@@ -472,8 +508,7 @@ int lo_qp_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct 
 			break;
 		}
 	}
-	waiter = qp->waiter;
-	qp->waiter = 0;
+	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock_bh(&qp->rq_lock);
 	lo_qp_kick(lo_device_from_ib(ib->device), waiter);
 	return rc;
@@ -490,7 +525,7 @@ static void lo_qp_free_queues(struct lo_qp *qp)
 /**
  * lo_qp_create() - Verb: create a queue pair
  * @ib: allocated by the RDMA core
- * @init: kind and sizes; RC alone, without inline data
+ * @init: kind and sizes; RC alone. Inline data would gain nothing: none is granted
  * @udata: unused
  *
  * Process context.
@@ -507,9 +542,9 @@ int lo_qp_create(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata
 		return -EOPNOTSUPP;
 	if (!init->cap.max_send_wr || init->cap.max_send_wr > LO_MAX_WR ||
 	    !init->cap.max_recv_wr || init->cap.max_recv_wr > LO_MAX_WR ||
-	    init->cap.max_send_sge > LO_SGES || init->cap.max_recv_sge > LO_RECV_SGES ||
-	    init->cap.max_inline_data)
+	    init->cap.max_send_sge > LO_SGES || init->cap.max_recv_sge > LO_RECV_SGES)
 		return -EINVAL;
+	init->cap.max_inline_data = 0;
 	refcount_set(&qp->ref, 1);
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->sq_lock);
@@ -531,12 +566,25 @@ int lo_qp_create(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata
 	return rc;
 }
 
-static void lo_qp_change_state(struct lo_qp *qp, enum ib_qp_state state)
+/* Change state and attributes, unless the present state forbids it: it may be ERR meanwhile. */
+static int lo_qp_change(struct lo_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
-	u32 waiter;
+	struct lo_device *dev = lo_device_from_ib(qp->ib.device);
+	enum ib_qp_state state;
+	u32 waiter = 0;
+	int rc = 0;
 
 	spin_lock_bh(&qp->sq_lock);
 	spin_lock(&qp->rq_lock);
+	state = mask & IB_QP_STATE ? attr->qp_state : qp->state;
+	if (!ib_modify_qp_is_ok(qp->state, state, qp->ib.qp_type, mask)) {
+		rc = -EINVAL;
+		goto out;
+	}
+	if (mask & IB_QP_ACCESS_FLAGS)
+		WRITE_ONCE(qp->access, attr->qp_access_flags);
+	if (mask & IB_QP_DEST_QPN)
+		WRITE_ONCE(qp->dest, attr->dest_qp_num);
 	qp->state = state;
 	if (state == IB_QPS_ERR)
 		lo_qp_flush_locked(qp);
@@ -544,11 +592,15 @@ static void lo_qp_change_state(struct lo_qp *qp, enum ib_qp_state state)
 		qp->sq_head = qp->sq_tail;
 		qp->rq_head = qp->rq_tail;
 	}
-	waiter = qp->waiter;
-	qp->waiter = 0;
+	waiter = lo_qp_take_waiter_locked(qp);
+out:
 	spin_unlock(&qp->rq_lock);
 	spin_unlock_bh(&qp->sq_lock);
-	lo_qp_kick(lo_device_from_ib(qp->ib.device), waiter);
+	lo_qp_kick(dev, waiter);
+	/* in INIT any queue pair could wait; it may have displaced the other end */
+	if (!rc && state == IB_QPS_RTR)
+		lo_qp_kick(dev, attr->dest_qp_num);
+	return rc;
 }
 
 /**
@@ -564,19 +616,9 @@ static void lo_qp_change_state(struct lo_qp *qp, enum ib_qp_state state)
  */
 int lo_qp_modify(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
-	struct lo_qp *qp = lo_qp_from_ib(ib);
-	enum ib_qp_state state = mask & IB_QP_STATE ? attr->qp_state : qp->state;
-
-	if (!ib_modify_qp_is_ok(qp->state, state, ib->qp_type, mask) || state == IB_QPS_SQD ||
-	    state == IB_QPS_SQE)
+	if (mask & IB_QP_STATE && (attr->qp_state == IB_QPS_SQD || attr->qp_state == IB_QPS_SQE))
 		return -EINVAL;
-	if (mask & IB_QP_ACCESS_FLAGS)
-		WRITE_ONCE(qp->access, attr->qp_access_flags);
-	if (mask & IB_QP_DEST_QPN)
-		WRITE_ONCE(qp->dest, attr->dest_qp_num);
-	if (mask & IB_QP_STATE)
-		lo_qp_change_state(qp, state);
-	return 0;
+	return lo_qp_change(lo_qp_from_ib(ib), attr, mask);
 }
 
 /**
@@ -602,6 +644,7 @@ int lo_qp_query(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_q
 	attr->port_num = LO_PORT;
 	attr->cap = qp->cap;
 	init->cap = qp->cap;
+	init->sq_sig_type = qp->all_signaled ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->qp_type = ib->qp_type;
 	return 0;
 }
@@ -611,8 +654,8 @@ int lo_qp_query(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_q
  * @ib: queue pair
  * @udata: unused
  *
- * On return nothing of it is accessed any more, and it has no further completions. Process context;
- * waits for the other end's copy at most.
+ * On return nothing of it is accessed any more, and no completion is added. Process context; waits
+ * for the other end's copy at most.
  *
  * Return: 0.
  */
@@ -627,7 +670,7 @@ int lo_qp_destroy(struct ib_qp *ib, struct ib_udata *udata)
 	spin_lock(&qp->rq_lock);
 	/* a request of the other end that has found us fails: it must not wait */
 	qp->state = IB_QPS_ERR;
-	waiter = qp->waiter;
+	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock(&qp->rq_lock);
 	spin_unlock_bh(&qp->sq_lock);
 	lo_qp_kick(dev, waiter);

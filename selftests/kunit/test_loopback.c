@@ -506,6 +506,49 @@ static void loopback_peer_gone(struct kunit *test)
 	lo_expect_state(test, &env->a, IB_QPS_ERR);
 }
 
+/* ... and when the other end fails by itself. */
+static void loopback_peer_fails(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_sge sge = { (uintptr_t)env->b.send, 1, 0 };
+	struct ib_rdma_wr wr = {
+		.wr = { .wr_id = 2, .opcode = IB_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 },
+		.remote_addr = env->a.mr->iova,
+		.rkey = env->a.mr->rkey,
+	};
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	lo_register(test, &env->a, IB_ACCESS_REMOTE_WRITE);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, 1), 0);
+	lo_expect_none(test, &env->a);
+	KUNIT_ASSERT_EQ(test, ib_post_send(env->b.qp, &wr.wr, NULL), 0);
+	lo_expect(test, &env->b, 2, IB_WC_LOC_PROT_ERR, &wc);
+	lo_expect(test, &env->a, 1, IB_WC_RETRY_EXC_ERR, &wc);
+}
+
+/* A third queue pair that names this one does not make the other end wait for ever. */
+static void loopback_displaced(struct kunit *test)
+{
+	struct lo_end *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	lo_env_make_end(test, env, c);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	lo_env_connect(test, env, &env->a, &env->b);
+	lo_env_connect(test, env, c, &env->b);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, 1), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(c, 2, 1), 0);
+	lo_env_connect(test, env, &env->b, &env->a);
+	lo_expect(test, c, 2, IB_WC_RETRY_EXC_ERR, &wc);
+	lo_expect(test, &env->a, 1, IB_WC_SUCCESS, &wc);
+	lo_expect(test, &env->b, 100, IB_WC_SUCCESS, &wc);
+	KUNIT_EXPECT_EQ(test, env->b.recv[0][0], 1);
+	lo_env_free_end(env, c);
+}
+
 static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_write),
 	KUNIT_CASE_PARAM(loopback_refused, loopback_lie_gen_params),
@@ -517,6 +560,8 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_too_long),
 	KUNIT_CASE(loopback_flush),
 	KUNIT_CASE(loopback_peer_gone),
+	KUNIT_CASE(loopback_peer_fails),
+	KUNIT_CASE(loopback_displaced),
 	{ }
 };
 
