@@ -74,6 +74,7 @@ static void lo_env_make_end(struct kunit *test, struct lo_env *env, struct lo_en
 			.max_recv_wr = DEPTH,
 			.max_send_sge = 1,
 			.max_recv_sge = 2,
+			.max_inline_data = 16,
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
@@ -87,6 +88,8 @@ static void lo_env_make_end(struct kunit *test, struct lo_env *env, struct lo_en
 	init.recv_cq = end->cq;
 	end->qp = ib_create_qp(end->pd, &init);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->qp);
+	/* asked for, and not granted */
+	KUNIT_EXPECT_EQ(test, init.cap.max_inline_data, 0);
 	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_init(end->qp, 1, IB_ACCESS_REMOTE_WRITE), 0);
 	lo_env_make_region(test, env, end);
 }
