@@ -67,8 +67,9 @@ measure()
 	loopback)
 		family=smc; mode=smc
 		ln -sfn /t/ours /ours
-		/usr/sbin/rdma link del rxe0 && setup_smc_lo && load_smc ours ||
-			fail "$1 cannot be loaded"
+		/usr/sbin/rdma link del rxe0 || fail "rxe0 is not removed"
+		setup_smc_lo || fail "no lo0"
+		load_smc ours || fail "$1 cannot be loaded"
 		;;
 	*)
 		family=smc; mode=smc

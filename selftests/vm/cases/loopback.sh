@@ -112,6 +112,12 @@ case_down()
 	talk 10.9.0.1 stream:1
 }
 
+# streams: the device has copied a MiB since $bytes
+streams()
+{
+	[ "$(lo_counter bytes)" -gt "$((bytes + 1048576))" ]
+}
+
 # start_stream: a connection that does not end by itself; pids in $server and $client
 start_stream()
 {
@@ -121,7 +127,7 @@ start_stream()
 	/t/smc_traffic client --connect 10.9.0.1 --family smc --require smc --wait 10 --quit stream:1000000 \
 		> /run/client &
 	client=$!
-	wait_for 10 eval '[ "$(lo_counter bytes)" -gt "$((bytes + 1048576))" ]' || fail "no stream"
+	wait_for 10 streams || fail "no stream"
 }
 
 # Connections over a device that is removed end with an error; later ones are TCP.
