@@ -6,12 +6,14 @@ Prints what differs, nothing if all is well. Needs python3-yaml, and a C compile
 <linux/smc.h> is.
 
 Usage: specs.py names|types|checks|commands|events|nests|tables|docs
+       specs.py rst	prints Documentation/netlink.rst
 """
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 import yaml
 
@@ -387,7 +389,78 @@ def check_docs():
                     yield f"{name}, {attr['name']}: no doc"
 
 
+# ---- the page ----
+
+HEAD = """.. SPDX-License-Identifier: GPL-2.0-only
+
+Netlink
+#######
+
+The generic netlink families of the module, from their specs, `smc_gen_netlink.yaml <netlink/smc_gen_netlink.yaml>`_ and
+`smc_pnetid.yaml <netlink/smc_pnetid.yaml>`_, with which the YNL library of the kernel's tools can make calls.
+``tools/test/specs.py`` prints this page, and ``tools/test/test_specs.sh`` compares specs, page, headers and code. Attributes of
+sock_diag are in ``<linux/smc_diag.h>`` and ``<uapi/linux/smc_own.h>``.
+"""
+
+
+def title(text, line):
+    yield from ("", text, line * len(text))
+
+
+def table(widths, head, rows):
+    yield from ("", ".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
+    for row in [head, *rows]:
+        for i, cell in enumerate(row):
+            yield from textwrap.wrap(str(cell), 110, subsequent_indent=" " * 7,
+                                     initial_indent=f"   {'* -' if i == 0 else '  -'} ",
+                                     break_on_hyphens=False) or ["     -"]
+
+
+def literals(names):
+    return ", ".join(f"``{name}``" for name in names)
+
+
+def rows_of_ops(ops):
+    for op in ops:
+        for way in ("do", "dump", "event"):
+            if way not in op:
+                continue
+            part = op[way]
+            yield (f"``{op['name']}``", op["value"], way,
+                   literals(part.get("request", {}).get("attributes", [])),
+                   literals(part.get("reply", part).get("attributes", [])),
+                   f"To ``{op['mcgrp']}``. {op['doc']}" if way == "event" else op["doc"])
+
+
+def rows_of_attrs(attrs):
+    for attr in attrs.values():
+        if attr["type"] == "pad":
+            continue
+        kind = attr["type"]
+        if "nested-attributes" in attr:
+            kind = f"nest of ``{attr['nested-attributes']}``"
+        yield (f"``{attr['name']}``", attr["value"], kind, attr["doc"])
+
+
+def page():
+    yield HEAD.rstrip()
+    for spec in SPECS:
+        yield from title(spec.yaml["name"], "=")
+        yield from ("", *textwrap.wrap(spec.yaml["doc"], 110))
+        yield from table("18 6 6 20 20 30", ("Command", "Number", "", "Request", "Answer", ""),
+                         rows_of_ops(spec.ops))
+        for space in spec.yaml["attribute-sets"]:
+            yield from title(f"{spec.yaml['name']}: {space['name']}", "-")
+            if "doc" in space:
+                yield from ("", *textwrap.wrap(space["doc"], 110, break_on_hyphens=False))
+            yield from table("22 8 16 54", ("Attribute", "Number", "Type", ""),
+                             rows_of_attrs(spec.sets[space["name"]]))
+
+
 def main(args):
+    if args[0] == "rst":
+        print("\n".join(page()))
+        return
     for complaint in globals()[f"check_{args[0]}"]():
         print(complaint)
 

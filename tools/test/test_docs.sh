@@ -54,6 +54,18 @@ options_gone()
 }
 expect 'smcctl: the page has no other options' '' options_gone man/smcctl.8 ./smcctl
 expect 'smc_run: the page has no other options' '' options_gone man/smc_run.8 ./smc_run
+# it has short options only
+trace_help()
+{
+	./smc_trace -h | grep -o '^  -[A-Za-z]' | tr -d ' ' | sort
+}
+trace_page()
+{
+	sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/s/^\.BI* \\\(-[A-Za-z]\).*/\1/p' man/smc_trace.8 | sort
+}
+expect 'smc_trace: the options of the page are those of the program' "$(trace_help)" trace_page
+[ ! -x smc_cgroup ] || expect 'smc_cgroup: the page has no other options' '' \
+	options_gone man/smc_cgroup.8 ./smc_cgroup
 
 # The SYNOPSIS of the page of smcctl, a line for each object, and what "OBJECT help" prints
 synopsis_page()

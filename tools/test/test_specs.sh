@@ -13,6 +13,11 @@ differs()
 	python3 test/specs.py "$1"
 }
 
+page_differs()
+{
+	python3 test/specs.py rst | diff - ../Documentation/netlink.rst
+}
+
 echo "KTAP version 1"
 
 if python3 -c 'import yaml' 2>/dev/null; then
@@ -23,6 +28,7 @@ if python3 -c 'import yaml' 2>/dev/null; then
 	expect 'specs: events: attributes and multicast groups' '' differs events
 	expect 'specs: nested attributes are in the set of their nest' '' differs nests
 	expect 'specs: tables have as many numbers as the code puts' '' differs tables
+	expect 'specs: netlink.rst is what they say (specs.py rst)' '' page_differs
 	expect 'specs: all is documented, and who may call it' '' differs docs
 else
 	ktap_skip 'specs' 'python3-yaml is not installed'
