@@ -886,48 +886,34 @@ static void deferred_urgent_border(struct kunit *test)
 	}
 }
 
-/* ... to bytes that the peer has sent before a reset, too. */
-static void deferred_urgent_lost(struct kunit *test)
+/*
+ * ... to bytes that the peer has sent before a reset, too, and so does the error of TCP, which has
+ * passed over the byte.
+ */
+static void deferred_urgent_abort(struct kunit *test)
 {
 	struct deferred_env d;
 	u8 buf[32];
+	int reset;
 
-	deferred_begin_agreed(test, &d);
-	deferred_env_peer_sends(test, &d, 4, 0);
-	deferred_env_peer_sends(test, &d, 1, MSG_OOB);
-	deferred_env_s(&d, 5, 10);
-	deferred_env_flush(&d);
-	/* so that the clcsock is not reset meanwhile */
-	d.deaf = true;
-	deferred_env_cdc(&d, 0, 0, 10, SMC_CDC_S_ABORT);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 4);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 10);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -ECONNRESET);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
-	d.deaf = false;
-	deferred_end(&d);
-}
-
-/* ... and so does the error of TCP, which has passed over the byte. */
-static void deferred_urgent_reset(struct kunit *test)
-{
-	struct deferred_env d;
-	u8 buf[32];
-
-	deferred_begin_agreed(test, &d);
-	deferred_env_peer_sends(test, &d, 4, 0);
-	deferred_env_peer_sends(test, &d, 1, MSG_OOB);
-	deferred_env_s(&d, 5, 10);
-	deferred_env_flush(&d);
-	d.deaf = true;
-	deferred_env_peer_resets(test, &d);
-	deferred_env_cdc(&d, 0, 0, 10, SMC_CDC_S_ABORT);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 4);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 10);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -ECONNRESET);
-	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
-	d.deaf = false;
-	deferred_end(&d);
+	for (reset = 0; reset < 2; reset++) {
+		deferred_begin_agreed(test, &d);
+		deferred_env_peer_sends(test, &d, 4, 0);
+		deferred_env_peer_sends(test, &d, 1, MSG_OOB);
+		deferred_env_s(&d, 5, 10);
+		deferred_env_flush(&d);
+		/* so that the clcsock is not reset meanwhile */
+		d.deaf = true;
+		if (reset)
+			deferred_env_peer_resets(test, &d);
+		deferred_env_cdc(&d, 0, 0, 10, SMC_CDC_S_ABORT);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 4);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 10);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), -ECONNRESET);
+		KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, buf, sizeof(buf), 0), 0);
+		d.deaf = false;
+		deferred_end(&d);
+	}
 }
 
 /* A call for no bytes sleeps until there is a byte that it can wait for: the urgent one is none. */
@@ -1424,8 +1410,7 @@ static struct kunit_case deferred_cases[] = {
 	KUNIT_CASE(deferred_tail_of_end),
 	KUNIT_CASE(deferred_lowat),
 	KUNIT_CASE(deferred_urgent_border),
-	KUNIT_CASE(deferred_urgent_lost),
-	KUNIT_CASE(deferred_urgent_reset),
+	KUNIT_CASE(deferred_urgent_abort),
 	KUNIT_CASE(deferred_urgent_no_bytes),
 	KUNIT_CASE(deferred_undecided_urgent),
 	KUNIT_CASE(deferred_urgent_peek_off),
