@@ -6,7 +6,8 @@
 #
 # Usage: check-packages.sh [vm|rpm]
 #   vm   also: a second kernel is installed, and the upgrade is built for both; while the packages are
-#        installed, virtual hosts that run the tree use, upgrade and remove them
+#        installed, a pair of virtual hosts that run the tree use, upgrade and remove them: builds and
+#        boots take more minutes than the gate has
 #   rpm  instead: RPMs, made, installed and removed, and make install and uninstall. They build the modules
 #        once more, and the gate has little time; both are part of make check-long
 set -u
@@ -199,6 +200,10 @@ result "smc-dkms is refused on a machine with ISM devices" $?
 SMC_LOSES_ISM=yes in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && each_kernel built
 result "... unless that is wanted; DKMS builds for 6.1" $?
 rm -r "$tree/sys/bus"
+cp packaging/debian/tests/installed "$out/"
+in_tree sh ./installed > "$tmp/log" 2>&1
+result "the packages' own test, for autopkgtest, passes" $?
+rm "$out/installed"
 
 if [ "$mode" = vm ]; then
 	kernels+=("$new")
