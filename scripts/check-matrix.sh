@@ -5,7 +5,7 @@
 #
 # Usage: check-matrix.sh [KERNEL...]
 #   KERNEL  a series of selftests/vm/fetch.sh, or the folder of a configured kernel tree or of
-#           headers; default: three of Debian's for amd64, and a big-endian one
+#           headers; default: three of Debian's for amd64, arm64, a big-endian one
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -14,7 +14,8 @@ rc=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-[ $# -gt 0 ] || set -- 6.1 6.12 7 6.1-s390x
+# (and once more by the folder of its headers, as make matrix KDIRS= would: that build is there already)
+[ $# -gt 0 ] || set -- 6.1 6.12 7 6.12-arm64 6.1-s390x "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.1/headers"
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || exit 1
 
 # result VERDICT NAME: the log is shown when it failed

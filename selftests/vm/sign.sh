@@ -5,7 +5,7 @@
 # kernel and our modules with the key that the firmware of the guests trusts (Debian's package ovmf).
 #
 # Usage: sign.sh SERIES OUT
-# OUT/t gets foreign/ and trusted/, with smc.ko and smc_diag.ko; OUT/vmlinuz is the signed kernel.
+# OUT/t gets foreign/ and trusted/, with smc.ko, smc_diag.ko and smc_lo.ko; OUT/vmlinuz is the signed kernel.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -25,7 +25,7 @@ openssl rsa -in $snakeoil.key -passin pass:snakeoil -out "$tmp/trusted.key" 2> "
 	{ cat "$tmp/log"; exit 1; }
 openssl x509 -in $snakeoil.pem -outform DER -out "$tmp/trusted.der"
 mkdir "$out/t/foreign" "$out/t/trusted"
-for m in smc smc_diag; do
+for m in smc smc_diag smc_lo; do
 	# the guests' firmware is slow
 	strip --strip-debug -o "$tmp/$m.ko" "$top/build/${kernel##*/}/$m.ko"
 	for key in foreign trusted; do
