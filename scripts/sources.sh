@@ -17,7 +17,7 @@ esac
 cd "${1:-$(dirname "$0")/..}"
 
 # objects of Kbuild but for the modules themselves; KUnit suites stand there without .o
-sources=$(sed 's/#.*//; /^CFLAGS_/d' Kbuild | grep -o '[a-z0-9_/]*[a-z0-9_]\.o\>' | grep -v '^smc\.o$\|^smc_diag\.o$\|^smc_lo\.o$' | sort -u |
+sources=$(sed 's/#.*//; /^CFLAGS_/d; /^obj-m/d' Kbuild | grep -o '[a-z0-9_/]*[a-z0-9_]\.o\>' | sort -u |
 	sed 's/\.o$/.c/')
 # what is built must exist, and what exists must be built
 for f in $sources; do
