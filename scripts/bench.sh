@@ -42,6 +42,7 @@ budget=
 sizes=
 as_tcp=
 labels=' tcp intree ours raw '
+ratios='--ratio ours/intree --ratio ours/tcp'
 
 die()
 {
@@ -68,7 +69,7 @@ while [ $# -gt 0 ]; do
 		continue
 		;;
 	--loopback)
-		bed=insn labels=' tcp loopback ' mtu=65536
+		bed=insn labels=' tcp loopback ' mtu=65536 ratios='--ratio loopback/tcp'
 		shift
 		continue
 		;;
@@ -172,7 +173,8 @@ if [ "$bed" = insn ]; then
 			"${BENCH_FUNCTIONS:-40}"
 		exit
 	fi
-	"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp --ratio loopback/tcp \
+	# shellcheck disable=SC2086 # a list of options
+	"$top/selftests/bench/report.py" $ratios \
 		${before:+--ratio ours/before} ${sizes:+--neighbours ours:10} --min-runs 1 --json "$top/build/bench.json" "$out/h1.log"
 	cat <<END
 
