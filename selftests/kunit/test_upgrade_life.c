@@ -165,13 +165,19 @@ static struct smc_upgrade life_states(const struct life_env *e)
 	return states;
 }
 
+/* GO comes: both sides have agreed. */
+static void life_receive_go(struct kunit *test, struct life_env *e)
+{
+	life_receive(e, 1, SMC_CDC_EXT_GO);
+	KUNIT_ASSERT_EQ(test, life_states(e).agree, SMC_UPGRADE_SMC);
+	KUNIT_EXPECT_PTR_EQ(test, e->smc->conn, e->c.conn);
+}
+
 /* ... and GO has come. */
 static void life_agree(struct kunit *test, struct life_env *e)
 {
 	life_answer(test, e);
-	life_receive(e, 1, SMC_CDC_EXT_GO);
-	KUNIT_ASSERT_EQ(test, life_states(e).agree, SMC_UPGRADE_SMC);
-	KUNIT_EXPECT_PTR_EQ(test, e->smc->conn, e->c.conn);
+	life_receive_go(test, e);
 }
 
 static void life_reset_by_peer(struct kunit *test, struct life_env *e)
@@ -364,8 +370,10 @@ static void life_gate_locked(struct kunit *test)
 
 	life_begin(test, &e);
 	d = e.smc->deferred;
+	/* buffers are taken without a lock of a socket, as everywhere */
+	life_answer(test, &e);
 	lock_sock(life_csk(&e));
-	life_agree(test, &e);
+	life_receive_go(test, &e);
 	msleep(2000);
 	KUNIT_EXPECT_FALSE(test, d->ring);
 	KUNIT_EXPECT_GE(test, READ_ONCE(d->gate_pause), HZ / 2);
