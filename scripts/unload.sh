@@ -13,7 +13,7 @@ set -u
 module=/sys/module/smc
 switch="'modprobe -r smc_diag smc' when they have ended, or a reboot"
 
-# Its devices have no users but smc.
+# Nothing but smc uses the devices of smc_lo
 remove_lo()
 {
 	[ ! -e /sys/module/smc_lo ] || rmmod smc_lo

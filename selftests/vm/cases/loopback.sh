@@ -23,16 +23,30 @@ lo_counter()
 	cat "/sys/class/infiniband/${2:-lo0}/ports/1/hw_counters/$1"
 }
 
-# talk ADDRESS SUBTEST...: between two programs of this host, all over SMC
+# run_in NAMESPACE|- COMMAND...: -: in this one
+run_in()
+{
+	ns_=$1
+	shift
+	if [ "$ns_" = - ]; then "$@"; else ip netns exec "$ns_" "$@"; fi
+}
+
+# talk_over smc|tcp SERVER-NAMESPACE CLIENT-NAMESPACE ADDRESS SUBTEST...: between two programs
+talk_over()
+{
+	mode_=$1 from_=$3 to_=$4
+	run_in "$2" /t/smc_traffic server --family smc --require "$mode_" &
+	server=$!
+	shift 4
+	run_in "$from_" /t/smc_traffic client --connect "$to_" --family smc --require "$mode_" \
+		--wait 10 --quit "$@" || fail "client ended with $?"
+	wait "$server" || fail "server ended with $?"
+}
+
+# talk ADDRESS SUBTEST...: in this namespace, all over SMC
 talk()
 {
-	to_=$1
-	shift
-	/t/smc_traffic server --family smc --require smc &
-	server=$!
-	/t/smc_traffic client --connect "$to_" --family smc --require smc --wait 10 --quit "$@" ||
-		fail "client ended with $?"
-	wait "$server" || fail "server ended with $?"
+	talk_over smc - - "$@"
 }
 
 case_traffic()
@@ -84,19 +98,11 @@ case_namespaces()
 	ip netns exec two /usr/sbin/rdma link add lo2 type smc_lo netdev lo || exit 1
 	wait_for 10 port_active lo2 || fail "lo2 is not active"
 	zero=$(lo_counter bytes)
-	ip netns exec two /t/smc_traffic server --family smc --require smc &
-	server=$!
-	ip netns exec two /t/smc_traffic client --connect 10.8.0.2 --family smc --require smc \
-		--wait 10 --quit stream:1 || fail "client in the namespace ended with $?"
-	wait "$server" || fail "server ended with $?"
+	talk_over smc two two 10.8.0.2 stream:1
 	expect "bytes of lo2" "$(lo_counter bytes lo2)" -ge 1048576
 	expect "bytes of lo0" "$(($(lo_counter bytes) - zero))" -lt 65536
 	two=$(lo_counter bytes lo2)
-	/t/smc_traffic server --family smc --require tcp &
-	server=$!
-	ip netns exec two /t/smc_traffic client --connect 10.8.0.1 --family smc --require tcp \
-		--wait 10 --quit stream:1 || fail "client to the other namespace ended with $?"
-	wait "$server" || fail "server ended with $?"
+	talk_over tcp - two 10.8.0.1 stream:1
 	expect "bytes of lo0 and lo2" \
 		"$(($(lo_counter bytes) - zero + $(lo_counter bytes lo2) - two))" -lt 65536
 	ip netns del two
@@ -139,11 +145,7 @@ case_removed()
 	kill "$server"
 	wait "$server"
 	expect "connections that ended abnormally" "$(stat_of conn_abort)" -gt 0
-	/t/smc_traffic server --family smc --require tcp &
-	server=$!
-	/t/smc_traffic client --connect 10.9.0.1 --family smc --require tcp --wait 10 --quit stream:1 ||
-		fail "no TCP: $?"
-	wait "$server" || fail "server ended with $?"
+	talk_over tcp - - 10.9.0.1 stream:1
 }
 
 # smc_lo goes while a connection uses it, and nothing of it is left.
@@ -166,11 +168,7 @@ case_exclusive()
 	wait_for 20 /usr/sbin/rdma system set netns exclusive || fail "the mode stays"
 	ip netns add own && ip -n own link set lo up &&
 		setup_smc_lo own && /usr/sbin/rdma dev set lo0 netns own && load_smc || exit 1
-	ip netns exec own /t/smc_traffic server --family smc --require smc &
-	server=$!
-	ip netns exec own /t/smc_traffic client --connect 127.0.0.1 --family smc --require smc \
-		--wait 10 --quit stream:1 || fail "client ended with $?"
-	wait "$server" || fail "server ended with $?"
+	talk_over smc own own 127.0.0.1 stream:1
 	ip netns del own
 	unload_smc || fail "the module cannot be unloaded"
 	rmmod smc_lo || fail "smc_lo is not removed"
