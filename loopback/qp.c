@@ -13,13 +13,8 @@
 #include <linux/string.h>
 #include "internal.h"
 
-/* What became of a request. */
-enum outcome {
-	DONE,
-	WAITS,		/* for the other end */
-	FAILS,		/* this end */
-	FAILS_BOTH,	/* both ends, after a request that the other end refuses */
-};
+/* What became of a request: the status of its completion, or this: it waits for the other end. */
+#define WAITS	(-EAGAIN)
 
 static struct lo_qp *lo_qp_from_ib(struct ib_qp *ib)
 {
@@ -258,81 +253,70 @@ static enum ib_wc_status lo_qp_execute_write(struct lo_qp *qp, struct lo_qp *pee
 	return IB_WC_SUCCESS;
 }
 
-/* Execute a request at the other end. @status: set unless it waits */
-static enum outcome lo_qp_execute_at(struct lo_qp *qp, struct lo_qp *peer,
-				     const struct ib_send_wr *wr, enum ib_wc_status *status)
+/* The other end has refused a request, and fails, too: the caller calls lo_qp_refuse_peer(). */
+static bool lo_wr_was_refused(int result)
 {
-	enum outcome out = DONE;
+	return result == IB_WC_REM_ACCESS_ERR || result == IB_WC_REM_INV_REQ_ERR;
+}
+
+static int lo_qp_execute_at(struct lo_qp *qp, struct lo_qp *peer, const struct ib_send_wr *wr)
+{
+	int result;
 
 	spin_lock(&peer->rq_lock);
-	if (peer->state == IB_QPS_INIT) {
-		out = WAITS;
-	} else if ((peer->state != IB_QPS_RTR && peer->state != IB_QPS_RTS) ||
-		   peer->dest != qp->ib.qp_num) {
-		*status = IB_WC_RETRY_EXC_ERR;
-		out = FAILS;
-	} else if (wr->opcode != IB_WR_RDMA_WRITE && !lo_qp_first_recv(peer)) {
-		out = WAITS;
-	} else {
-		*status = wr->opcode == IB_WR_SEND ? lo_qp_execute_send(qp, peer, wr) :
-						     lo_qp_execute_write(qp, peer, wr);
-		if (*status == IB_WC_REM_ACCESS_ERR || *status == IB_WC_REM_INV_REQ_ERR)
-			out = FAILS_BOTH;
-		else if (*status)
-			out = FAILS;
-	}
-	if (out == WAITS)
+	if (peer->state == IB_QPS_INIT)
+		result = WAITS;
+	else if ((peer->state != IB_QPS_RTR && peer->state != IB_QPS_RTS) ||
+		 peer->dest != qp->ib.qp_num)
+		result = IB_WC_RETRY_EXC_ERR;
+	else if (wr->opcode != IB_WR_RDMA_WRITE && !lo_qp_first_recv(peer))
+		result = WAITS;
+	else if (wr->opcode == IB_WR_SEND)
+		result = lo_qp_execute_send(qp, peer, wr);
+	else
+		result = lo_qp_execute_write(qp, peer, wr);
+	if (result == WAITS)
 		peer->waiter = qp->ib.qp_num;
 	spin_unlock(&peer->rq_lock);
-	return out;
+	return result;
 }
 
 /*
  * Execute a request of a queue pair in RTS, and complete it unless it waits. @kick: set to whom the
  * caller kicks when the locks are free, if this end has failed
  */
-static enum outcome lo_qp_execute(struct lo_qp *qp, struct lo_qp *peer, const struct ib_send_wr *wr,
-				  u32 *kick)
+static int lo_qp_execute(struct lo_qp *qp, struct lo_qp *peer, const struct ib_send_wr *wr,
+			 u32 *kick)
 {
-	enum ib_wc_status status = IB_WC_SUCCESS;
-	enum outcome out = DONE;
+	int result = IB_WC_RETRY_EXC_ERR;
 
 	lockdep_assert_held(&qp->sq_lock);
-	if (wr->opcode == IB_WR_REG_MR) {
-		if (!lo_mr_register(lo_device_from_ib(qp->ib.device), qp->ib.pd, reg_wr(wr))) {
-			status = IB_WC_MW_BIND_ERR;
-			out = FAILS;
-		}
-	} else if (!peer) {
-		status = IB_WC_RETRY_EXC_ERR;
-		out = FAILS;
-	} else {
-		out = lo_qp_execute_at(qp, peer, wr, &status);
-	}
-	if (out == WAITS)
-		return out;
-	lo_qp_complete_send(qp, wr, status);
-	if (out != DONE)
+	if (wr->opcode == IB_WR_REG_MR)
+		result = lo_mr_register(lo_device_from_ib(qp->ib.device), qp->ib.pd, reg_wr(wr)) ?
+			 IB_WC_SUCCESS : IB_WC_MW_BIND_ERR;
+	else if (peer)
+		result = lo_qp_execute_at(qp, peer, wr);
+	if (result == WAITS)
+		return result;
+	lo_qp_complete_send(qp, wr, result);
+	if (result != IB_WC_SUCCESS)
 		*kick = lo_qp_enter_err_locked(qp);
-	return out;
+	return result;
 }
 
-/*
- * Execute what waits. The caller calls lo_qp_refuse_peer(@peer) after FAILS_BOTH, and kicks @kick,
- * without locks.
- */
-static enum outcome lo_qp_run_locked(struct lo_qp *qp, struct lo_qp *peer, u32 *kick)
+/* Execute what waits, up to the first request that waits on or fails: its result is returned. */
+static int lo_qp_run_locked(struct lo_qp *qp, struct lo_qp *peer, u32 *kick)
 {
-	enum outcome out = DONE;
+	int result = IB_WC_SUCCESS;
 
-	while (qp->sq_head != qp->sq_tail && out == DONE && qp->state == IB_QPS_RTS) {
+	while (qp->sq_head != qp->sq_tail && result == IB_WC_SUCCESS && qp->state == IB_QPS_RTS) {
 		struct lo_send *send = &qp->sq[qp->sq_head++ & qp->sq_mask];
 
-		out = lo_qp_execute(qp, peer, &send->wr, kick);
-		if (out == WAITS)
+		result = lo_qp_execute(qp, peer, &send->wr, kick);
+		if (result == WAITS)
 			qp->sq_head--;
 	}
-	return out;
+	return result;
 }
 
 /* Run queue pair @num, which waits for something that has happened. Return whom to kick then. */
@@ -340,16 +324,16 @@ static u32 lo_qp_kick_one(struct lo_device *dev, u32 num)
 {
 	struct lo_qp *qp = lo_qp_get(dev, num);
 	struct lo_qp *peer;
-	enum outcome out;
 	u32 next = 0;
+	int result;
 
 	if (!qp)
 		return 0;
 	peer = lo_qp_get(dev, READ_ONCE(qp->dest));
 	spin_lock_bh(&qp->sq_lock);
-	out = lo_qp_run_locked(qp, peer, &next);
+	result = lo_qp_run_locked(qp, peer, &next);
 	spin_unlock_bh(&qp->sq_lock);
-	if (out == FAILS_BOTH)
+	if (lo_wr_was_refused(result))
 		lo_qp_refuse_peer(peer);
 	if (peer)
 		lo_qp_put(peer);
@@ -405,9 +389,9 @@ static int lo_qp_enqueue_locked(struct lo_qp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
-/* Post one request; see lo_qp_run_locked() for FAILS_BOTH and @kick. Return 0 or -errno. */
+/* Post one request. @result, @kick: as of lo_qp_execute(). Return 0 or -errno. */
 static int lo_qp_post_locked(struct lo_qp *qp, struct lo_qp *peer, const struct ib_send_wr *wr,
-			     enum outcome *out, u32 *kick)
+			     int *result, u32 *kick)
 {
 	lockdep_assert_held(&qp->sq_lock);
 	if (!lo_wr_is_valid(wr))
@@ -420,8 +404,8 @@ static int lo_qp_post_locked(struct lo_qp *qp, struct lo_qp *peer, const struct 
 		return -EINVAL;
 	if (qp->sq_head != qp->sq_tail)
 		return lo_qp_enqueue_locked(qp, wr);
-	*out = lo_qp_execute(qp, peer, wr, kick);
-	if (*out != WAITS)
+	*result = lo_qp_execute(qp, peer, wr, kick);
+	if (*result != WAITS)
 		return 0;
 	lo_stats_add(lo_device_from_ib(qp->ib.device), LO_STAT_WAITS, 1);
 	return lo_qp_enqueue_locked(qp, wr);
@@ -448,10 +432,10 @@ int lo_qp_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct 
 	peer = lo_qp_get(dev, READ_ONCE(qp->dest));
 	spin_lock_bh(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
-		enum outcome out = DONE;
+		int result = IB_WC_SUCCESS;
 
-		rc = lo_qp_post_locked(qp, peer, wr, &out, &kick);
-		refused |= out == FAILS_BOTH;
+		rc = lo_qp_post_locked(qp, peer, wr, &result, &kick);
+		refused |= lo_wr_was_refused(result);
 		if (rc) {
 			*bad = wr;
 			break;
