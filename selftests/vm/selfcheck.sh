@@ -181,14 +181,15 @@ checksums()
 # that their bed sees the ends of a kernel, and what belongs to them alone or to no bed.
 harness_faults()
 {
-	[ "$bed" = qemu ] && echo "1..13" || echo "1..15"
-	planted cases '^not ok 6 clean_end # h1 script ended with 1$'
+	[ "$bed" = qemu ] && echo "1..14" || echo "1..16"
+	planted cases '^not ok 7 clean_end # h1 script ended with 1$'
 	line cases.good '^ok 1 good$'
 	line cases.bad '^not ok 2 bad # h1: exit code 1$'
-	line cases.hang '^not ok 3 hang # h1: exit code 137$'
+	line cases.parts_say_why '^#   h1\| # why: the reason$'
+	line cases.hang '^not ok 4 hang # h1: exit code 137$'
 	line cases.hang_says_why '^# h1: hang: time limit of 12 s$'
-	line cases.skipped '^ok 4 skipped # SKIP on purpose$'
-	line cases.after_hang '^ok 5 after$'
+	line cases.skipped '^ok 5 skipped # SKIP on purpose$'
+	line cases.after_hang '^ok 6 after$'
 	planted oops '^not ok 2 clean_end # .*gave no sign of success'
 	planted stuck '^not ok 2 clean_end # h1 was still running at the time limit' --timeout 15
 	planted peerdead 'gave up waiting for c1.peerdead.never: host 2 is gone' --hosts 2

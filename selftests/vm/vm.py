@@ -34,6 +34,19 @@ BEDS = {"qemu": (Qemu, "6.12"), "insn": (Insn, "6.12"), "uml": (Uml, "uml-plain"
         "uml-debug": (Uml, "uml-debug")}
 
 
+def failed_parts(lines):
+    """The "not ok" lines of a test program, each after its comments: what failed, and why."""
+    parts, why = [], []
+    for ln in lines:
+        if ln.startswith("# "):
+            why.append(ln)
+            continue
+        if ln.startswith("not ok "):
+            parts += why + [ln]
+        why = []
+    return parts
+
+
 class Host:
     """One guest: its process, its end of the control channel, its verdict."""
 
@@ -162,7 +175,7 @@ class Run:
             self.say(f"ok {n} {name}")
 
     def show_log(self, host, case):
-        """Print the last lines of the script's output during that case."""
+        """Print what the script's failed parts say, or the last lines of its output."""
         try:
             with open(host.log, encoding="utf-8", errors="replace") as f:
                 lines = f.read().splitlines()
@@ -173,7 +186,7 @@ class Run:
             lines = lines[lines.index(mark) + 1:]
             end = next((i for i, ln in enumerate(lines) if ln.startswith("==== case")), None)
             lines = lines[:end]
-        for ln in lines[-self.opt.context:]:
+        for ln in (failed_parts(lines) or lines)[-self.opt.context:]:
             self.say(f"#   {host.name}| {ln}")
 
     # --- starting ---

@@ -4,7 +4,7 @@
 # Faults for selfcheck.sh: PLANT names the one to commit.
 
 case $PLANT in
-cases)	CASES="good:60 bad:60 hang:4 skipped:60 after:60" ;;
+cases)	CASES="good:60 bad:60 parts:60 hang:4 skipped:60 after:60" ;;
 *)	CASES="$PLANT" ;;
 esac
 export CASES
@@ -24,6 +24,19 @@ case_after()
 case_bad()
 {
 	fail "on purpose"
+}
+
+# A test program whose first test fails.
+case_parts()
+{
+	echo "# before: no reason"
+	echo "ok 1 before"
+	echo "# why: the reason"
+	echo "not ok 2 failing"
+	for i in $(seq 3 60); do
+		echo "ok $i after"
+	done
+	exit 1
 }
 
 case_hang()
