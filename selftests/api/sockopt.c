@@ -9,6 +9,8 @@
 #include <linux/in6.h>
 #include <linux/net_tstamp.h>
 #include <linux/smc.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -110,6 +112,8 @@ static const struct option_name not_set[] = {
 	{ SOL_IPV6, IPV6_ADDRFORM, CONNECTED | STREAM },
 	/* ends all traffic of a connection with an IPv4-mapped address */
 	{ SOL_IPV6, IPV6_2292PKTOPTIONS, CONNECTED | STREAM },
+	/* a packet that comes over another interface, as a late ACK, finds no socket: reset */
+	{ SOL_SOCKET, SO_BINDTOIFINDEX, CONNECTED | STREAM },
 	{ }
 };
 
@@ -538,16 +542,40 @@ static void options_listening(struct api_env *e)
 	compare_all(e, &p);
 }
 
+/* Return the index of the interface that has our address. */
+static int own_ifindex(const struct api_env *e)
+{
+	struct ifaddrs *all, *i;
+	struct tl_addr a = {};
+	int index = 0;
+
+	T_OK(getifaddrs(&all));
+	for (i = all; i && !index; i = i->ifa_next) {
+		if (!i->ifa_addr || (i->ifa_addr->sa_family != AF_INET &&
+				     i->ifa_addr->sa_family != AF_INET6))
+			continue;
+		memcpy(&a.in6, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ?
+		       sizeof(a.in) : sizeof(a.in6));
+		if (tl_addr_same_host(&a, &e->local))
+			index = if_nametoindex(i->ifa_name);
+	}
+	freeifaddrs(all);
+	T_TRUE(index > 0);
+	return index;
+}
+
 static void options_connected(struct api_env *e)
 {
 	struct api_env norm = env_norm(e);
 	struct pair p = { .when = CONNECTED, .named = "connected" };
-	int rfd, norm_rfd;
+	int rfd, norm_rfd, ifindex;
 
 	api_pair(e, &p.fd[OURS], &rfd);
 	api_pair(&norm, &p.fd[NORM], &norm_rfd);
 	if (api_over_rdma(e, p.fd[OURS]))
 		p.when = STREAM;
+	ifindex = own_ifindex(e);
+	compare_valid(e, &p, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
 	compare_all(e, &p);
 	api_roundtrip(e, p.fd[OURS], rfd, SEED);
 	api_roundtrip(&norm, p.fd[NORM], norm_rfd, SEED);
