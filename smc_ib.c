@@ -357,6 +357,28 @@ void smc_ib_walk_ports(struct net *net,
 	mutex_unlock(&devices_lock);
 }
 
+static bool ib_count_port(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	unsigned int *wanted = arg;
+
+	return smc_ib_port_active(dev, port) && !--*wanted;
+}
+
+/**
+ * smc_ib_has_ports() - Check whether a namespace may use several active RoCE ports
+ * @net: namespace
+ * @n: how many, at least 1
+ *
+ * Process context. A snapshot.
+ *
+ * Return: true if there are @n or more, on whatever networks they are.
+ */
+bool smc_ib_has_ports(struct net *net, unsigned int n)
+{
+	smc_ib_walk_ports(net, ib_count_port, &n);
+	return !n;
+}
+
 /*
  * Return the netdev of a port, with a reference. NULL: the port has none, or this kernel does not
  * report it.

@@ -95,6 +95,8 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	smc_ib_get_peer_id(p->peer_id);
 	smc_native_tag_set_proposal(p);
 	smc_native_tag_set_links(p, READ_ONCE(smc_settings_get(ctx->net)->max_links));
+	if (!smc_ib_has_ports(ctx->net, 2))
+		smc_native_tag_set_one_port(p);
 	client_offer_v2(ctx, p);
 	client_offer_v1(ctx, p);
 	smc_hs_put_netdev(ctx);

@@ -132,6 +132,7 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 	memcpy(peer->id, p->peer_id, SMC_PEER_ID_LEN);
 	memcpy(peer->mac, p->mac, SMC_MAC_LEN);
 	peer->caps = smc_peer_caps_of_proposal(p);
+	peer->one_port = smc_native_tag_one_port(p);
 	peer->max_conns = SMC_CLC_CONNS_MAX;
 	peer->max_links = SMC_CLC_LINKS_MAX;
 	reason2 = server_check_v2(ctx);

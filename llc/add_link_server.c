@@ -93,6 +93,20 @@ void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsi
 }
 
 /*
+ * Return whether the client needs no offer of a port that the group uses already: it has just said
+ * that it has no second port. Should it get one, it requests a link.
+ */
+static bool add_link_server_is_new_port_needed(struct smc_llc *llc, const struct smc_link *first)
+{
+	bool needed;
+
+	spin_lock_bh(&llc->lock);
+	needed = llc->fc.link == first && llc->lgr->peer.one_port;
+	spin_unlock_bh(&llc->lock);
+	return needed;
+}
+
+/*
  * Create the new link. The request contains the QP number, so the QP is created before the client
  * decides. @shared: result: the port is used by another link. Return NULL if there is no port,
  * until ports change, or if this host has failed to create the link, which it tries again (RFC 7609
@@ -104,7 +118,8 @@ static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct s
 	struct smc_link *link;
 	struct smc_path path;
 
-	if (!smc_add_link_find_path(llc, first, true, &path))
+	if (!smc_add_link_find_path(llc, first,
+				    !add_link_server_is_new_port_needed(llc, first), &path))
 		return NULL;
 	*shared = smc_topology_uses_port(llc->lgr, path.dev, path.port);
 	link = smc_lgr_add_link(llc->lgr, &path, 0);

@@ -634,6 +634,61 @@ static void llc_add_unanswered(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/*
+ * First contact of a server with one port; @one_port: its client has said that it has one, too.
+ * Return whether the ADD LINK names a link.
+ */
+static bool llc_first_offer(struct kunit *test, struct llc_pair *p, bool one_port)
+{
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(wq);
+	struct smc_llc_msg msg;
+
+	llc_one_begin(test, p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	p->lgr->peer.one_port = one_port;
+	smc_llc_fc_begin(p->first, &wq);
+	KUNIT_EXPECT_EQ(test, smc_llc_fc_add_link(p->first), 0);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p->first, SMC_LLC_ADD_LINK, false, 1, &msg));
+	KUNIT_EXPECT_TRUE(test, smc_llc_fc_get_bits(p->first) & SMC_LLC_FC_ADD_LINK);
+	smc_llc_fc_end(p->first);
+	KUNIT_EXPECT_EQ(test, msg.add_link.mtu, msg.add_link.qpn ? p->first->path.gid.mtu : 0);
+	return msg.add_link.qpn;
+}
+
+/* No link is possible if both hosts have one port only: none is created to find that out. */
+static void llc_one_port(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	KUNIT_EXPECT_FALSE(test, llc_first_offer(test, &p, true));
+	KUNIT_EXPECT_EQ(test, hweight_long(p.lgr->slots), 1);
+	fake_ib_complete(fake_ib_qp(p.first->qp->qp), 1, IB_WC_SUCCESS);
+	msg = (struct smc_llc_msg){
+		.type = SMC_LLC_ADD_LINK, .version = p.lgr->peer.version, .response = true,
+		.add_link = { .rejected = true, .reason = SMC_LLC_REJ_NO_ALT_PATH },
+	};
+	llc_pair_receive(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	KUNIT_EXPECT_FALSE(test, llc_pair_llc(&p)->recovery.retry);
+	/* the client has got a second port */
+	msg = (struct smc_llc_msg){
+		.type = SMC_LLC_REQ_ADD_LINK, .version = p.lgr->peer.version,
+	};
+	llc_pair_receive(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, SOON, &msg));
+	KUNIT_EXPECT_NE(test, msg.add_link.qpn, 0);
+	llc_pair_end(&p);
+}
+
+/* The client may have a second port. */
+static void llc_more_ports(struct kunit *test)
+{
+	struct llc_pair p;
+
+	KUNIT_EXPECT_TRUE(test, llc_first_offer(test, &p, false));
+	llc_pair_end(&p);
+}
+
 /* The server cannot create the link, so the client rejects the offer: the server tries again. */
 static void llc_add_again(struct kunit *test)
 {
@@ -2212,6 +2267,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_add_deleted),
 	KUNIT_CASE(llc_add_deleted_confirmed),
 	KUNIT_CASE_SLOW(llc_add_unanswered),
+	KUNIT_CASE(llc_one_port),
+	KUNIT_CASE(llc_more_ports),
 	KUNIT_CASE_SLOW(llc_add_again),
 	KUNIT_CASE(llc_add_ports_changed),
 	KUNIT_CASE_SLOW(llc_lost_waits),

@@ -112,5 +112,7 @@ void peer_caps(void)
 	PROVE(smc_peer_caps_of_proposal(&p) == SMC_PEER_CAPS_TAG_1);
 	PROVE(!smc_native_tag_v1_over_v2(&p) && !smc_native_tag_links(&p));
 	smc_native_tag_set_v1_over_v2(&p);
-	PROVE(smc_native_tag_v1_over_v2(&p));
+	PROVE(smc_native_tag_v1_over_v2(&p) && !smc_native_tag_one_port(&p));
+	smc_native_tag_set_one_port(&p);
+	PROVE(smc_native_tag_v1_over_v2(&p) && smc_native_tag_one_port(&p));
 }

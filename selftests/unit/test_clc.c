@@ -579,6 +579,7 @@ static void peer_caps_wire(void)
 		caps = smc_peer_caps_of_version((u8)version);
 		smc_native_tag_set_proposal(&p);
 		smc_native_tag_set_v1_over_v2(&p);
+		smc_native_tag_set_one_port(&p);
 		smc_native_tag_set_links(&p, 3);
 		smc_native_tag_set_fce(&v2.fce);
 		smc_native_tag_set_v1(&v1);
@@ -589,6 +590,7 @@ static void peer_caps_wire(void)
 		CHECK_EQ(smc_peer_caps_of_fce(&v2.fce), caps);
 		CHECK_EQ(smc_peer_caps_of_v1(&v1), caps);
 		CHECK_EQ(smc_native_tag_v1_over_v2(&p), version > 0);
+		CHECK_EQ(smc_native_tag_one_port(&p), version > 0);
 		CHECK_EQ(smc_native_tag_links(&p), version ? 3 : 0);
 		CHECK_EQ(smc_peer_caps_fce_links_max(&v2.fce), version ? 8 : 2);
 		for (bit = 0; bit < 24; bit++) {
@@ -601,6 +603,7 @@ static void peer_caps_wire(void)
 			CHECK_EQ(smc_peer_caps_of_fce(&v2.fce), 0);
 			CHECK_EQ(smc_peer_caps_of_v1(&v1), 0);
 			CHECK(!smc_native_tag_v1_over_v2(&p));
+			CHECK(!smc_native_tag_one_port(&p));
 			CHECK_EQ(smc_native_tag_links(&p), 0);
 			CHECK_EQ(smc_peer_caps_fce_links_max(&v2.fce), 2);
 			p.vendor_oui[bit / 8] ^= flip;
@@ -630,6 +633,32 @@ static void peer_caps_links(void)
 		CHECK_EQ(smc_native_tag_links(&q), n < 8 ? n : 8);
 	}
 	CHECK_EQ(smc_peer_caps_fce_links_max(&accepts[2].a.fce), 2);
+}
+
+/* Each flag of the Proposal is a bit of its own, and none is set by itself. */
+static void peer_caps_flags(void)
+{
+	struct smc_clc_proposal p = proposals[4].p, q;
+	u8 buf[MSG_MAX];
+	int len, flags;
+
+	for (flags = 0; flags < 4; flags++) {
+		smc_native_tag_set_proposal(&p);
+		if (flags & SMC_NATIVE_TAG_V1_OVER_V2)
+			smc_native_tag_set_v1_over_v2(&p);
+		if (flags & SMC_NATIVE_TAG_ONE_PORT)
+			smc_native_tag_set_one_port(&p);
+		len = smc_clc_build_proposal(&p, buf, sizeof(buf));
+		REQUIRE(len == 156);
+		CHECK_EQ(buf[56], flags);
+		REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
+		CHECK_EQ(smc_native_tag_v1_over_v2(&q), flags & 1);
+		CHECK_EQ(smc_native_tag_one_port(&q), flags >> 1);
+		/* later flags change nothing */
+		q.vendor_opt[1] |= 0xfc;
+		CHECK_EQ(smc_native_tag_v1_over_v2(&q), flags & 1);
+		CHECK_EQ(smc_native_tag_one_port(&q), flags >> 1);
+	}
 }
 
 /* Version 1: two reserved bytes of the Accept, and a flag in the Proposal. */
@@ -772,6 +801,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(peer_caps_versions),
 	UNIT_CASE(peer_caps_wire),
 	UNIT_CASE(peer_caps_links),
+	UNIT_CASE(peer_caps_flags),
 	UNIT_CASE(peer_caps_v1),
 	UNIT_CASE(same_prefixes),
 	UNIT_CASE(prefixes4),

@@ -126,6 +126,8 @@ struct smc_proofs {
  * @host: peer's host name, blank padded
  * @caps: peer capabilities, mask of enum smc_peer_cap; 0: foreign peer. Unauthenticated. Read by
  *	smc_peer_can(). CAPABILITIES adds some, of those that this host has, too.
+ * @one_port: server: when the group was created the client had no second port; unauthenticated,
+ *	too
  */
 struct smc_peer {
 	u8 id[8];
@@ -142,6 +144,7 @@ struct smc_peer {
 	u8 eid[32];
 	u8 host[32];
 	u32 caps;
+	bool one_port;
 };
 
 /**

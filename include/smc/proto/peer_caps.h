@@ -39,6 +39,12 @@
  */
 #define SMC_NATIVE_TAG_V1_OVER_V2	0x01
 
+/*
+ * Flag of a Proposal: the client has no second port. If the server has none either, no further link
+ * is possible, and it need not create one in order to offer it.
+ */
+#define SMC_NATIVE_TAG_ONE_PORT		0x02
+
 /**
  * enum smc_peer_cap - What a peer can do beyond the RFC, or does where the RFC leaves a choice
  * @SMC_CAP_ACCEPT_V1_TAG: Reads the tag in the reserved bytes of an Accept of version 1. The server
@@ -212,6 +218,26 @@ static inline bool smc_native_tag_v1_over_v2(const struct smc_clc_proposal *p)
 {
 	return smc_peer_caps_of_proposal(p) & SMC_CAP_V1_OVER_V2 &&
 	       p->vendor_opt[1] & SMC_NATIVE_TAG_V1_OVER_V2;
+}
+
+/**
+ * smc_native_tag_set_one_port() - Say that this host has no second port
+ * @p: tagged Proposal about to be built
+ */
+static inline void smc_native_tag_set_one_port(struct smc_clc_proposal *p)
+{
+	p->vendor_opt[1] |= SMC_NATIVE_TAG_ONE_PORT;
+}
+
+/**
+ * smc_native_tag_one_port() - Check whether the client has said that it has no second port
+ * @p: parsed Proposal
+ *
+ * Return: true if so. Foreign peers, and native ones of earlier versions, never do.
+ */
+static inline bool smc_native_tag_one_port(const struct smc_clc_proposal *p)
+{
+	return smc_peer_caps_of_proposal(p) && p->vendor_opt[1] & SMC_NATIVE_TAG_ONE_PORT;
 }
 
 /**
