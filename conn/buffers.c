@@ -243,6 +243,9 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 	};
 	int rc;
 
+	/* a foreign peer may take its time for the CONFIRM RKEY of the next RMB */
+	if (!announce && conn->lgr->peer.caps)
+		supply.need = SMC_REGION_FOUNDED;
 	supply.deadline = jiffies + (supply.patient ? CONFIRM_LONG : TAKE_TIME);
 	conn->tx.want = smc_elem_round_size(sndbuf);
 	rc = conn_take_ring(conn, &supply);

@@ -83,6 +83,12 @@ u8 smc_elem_encode_size(u32 size)
 
 /* ---- regions ---- */
 
+/* Return whether connections fail without the region. */
+static bool region_is_needed(enum smc_region_need need)
+{
+	return need == SMC_REGION_NEEDED || need == SMC_REGION_FOUNDED;
+}
+
 /*
  * Number of elements of the next region: the first regions are small, later ones double what the
  * group has, up to one element for each connection of a full group. Memory is cleared and mapped
@@ -98,6 +104,8 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	lockdep_assert_held(&pool->mutex);
 	if (need == SMC_REGION_AGAIN)
 		return 8;
+	if (need == SMC_REGION_FOUNDED && kind == SMC_REGION_RMB)
+		return 2;
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
@@ -177,7 +185,7 @@ static void pool_uncharge(struct smc_pool *pool, enum smc_region_kind kind, u64 
  */
 static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes, enum smc_region_need need)
 {
-	gfp_t gfp = need == SMC_REGION_NEEDED ? REGION_GFP : PIECE_GFP;
+	gfp_t gfp = region_is_needed(need) ? REGION_GFP : PIECE_GFP;
 	void *mem = NULL;
 
 	if (pool->buf_type != SMC_REGION_TYPE_VIRT)
@@ -219,7 +227,7 @@ static int region_fill(struct smc_region *region, u32 nelem, enum smc_region_nee
  * @size: element size, from smc_elem_round_size(), or SMC_ELEM_SIZE_FIRST
  * @max_pages: pages that one MR of the link's device can cover
  * @need: who needs it; for SMC_REGION_EXTRA half of each limit stays free. Refusals of
- *	SMC_REGION_NEEDED alone count in SMC_STAT_MEM_LIMITED.
+ *	SMC_REGION_NEEDED and SMC_REGION_FOUNDED count in SMC_STAT_MEM_LIMITED.
  *
  * The region has as many elements as @max_pages, @need and the size of the group allow, and fewer
  * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
@@ -266,7 +274,7 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 		mutex_unlock(&pool->mutex);
 		kfree(region);
 		/* counted are refusals that a connection feels, once */
-		if (rc != -ENOMEM && need == SMC_REGION_NEEDED)
+		if (rc != -ENOMEM && region_is_needed(need))
 			smc_stats_inc(pool->net, SMC_STAT_MEM_LIMITED);
 		return ERR_PTR(rc);
 	}

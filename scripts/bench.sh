@@ -59,7 +59,8 @@ while [ $# -gt 0 ]; do
 		;;
 	--budget)
 		profile=y budget=y bed=insn labels=' intree ours '
-		BENCH_ROWS=stream_64k,pingpong_1,sendfile_64k,zerocopy_64k,splice_64k,splice_lend_64k
+		BENCH_ROWS=first_contact,stream_64k,pingpong_1,sendfile_64k,zerocopy_64k,splice_64k
+		BENCH_ROWS=$BENCH_ROWS,splice_lend_64k,connect_rate
 		shift
 		continue
 		;;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Fails if a round trip or 64 KB of a stream cost more instructions than selftests/bench/budget.txt
-# allows. Takes two minutes. KTAP.
+# Fails if a round trip, 64 KB of a stream, a connection or a first contact cost more instructions
+# than selftests/bench/budget.txt allows. Takes two minutes. KTAP.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)

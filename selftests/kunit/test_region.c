@@ -227,6 +227,31 @@ static void region_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], bytes);
 }
 
+/* A new group gets little; the next connections find as much as they would without that. */
+static void region_growth_founded(struct kunit *test)
+{
+	static const u32 rmb[] = { 2, 8, 32 }, snd[] = { 2, 8, 32 };
+	enum smc_region_need need = SMC_REGION_FOUNDED;
+	struct region_test *t = test->priv;
+	struct smc_region *region;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rmb); i++) {
+		region = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES, need);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, rmb[i]);
+		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES, need);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, snd[i]);
+		need = SMC_REGION_NEEDED;
+	}
+	region = smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES,
+				  SMC_REGION_FOUNDED);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	/* no less than is charged and mapped anyway */
+	KUNIT_EXPECT_EQ(test, region->nelem, PAGE_SIZE / SMC_ELEM_SIZE_FIRST);
+}
+
 /* Rings that connections can do without come in small regions; first rings do not. */
 static void region_growth_extra(struct kunit *test)
 {
@@ -1181,6 +1206,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_round),
 	KUNIT_CASE(region_alloc_refused),
 	KUNIT_CASE(region_growth),
+	KUNIT_CASE(region_growth_founded),
 	KUNIT_CASE(region_growth_extra),
 	KUNIT_CASE(region_index_fits),
 	KUNIT_CASE(region_grow),

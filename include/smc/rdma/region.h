@@ -36,6 +36,7 @@ enum smc_region_need {
 	SMC_REGION_NEEDED,	/* connections need it: as many elements as they may want */
 	SMC_REGION_AGAIN,	/* the same, after an attempt in vain: few elements, at low cost */
 	SMC_REGION_EXTRA,	/* they can do without: few elements, and only if much is left */
+	SMC_REGION_FOUNDED,	/* a new group needs it: for its first connections only */
 };
 
 struct smc_host;
