@@ -5,11 +5,12 @@
 # family, in two instances, in two namespaces of one, and on lo. Prints KTAP, one line per case,
 # prefixed with the name of the run. Each run ends with a search for leaks.
 #
-# Usage: check-uml.sh [--list] [plain|debug|debug-short|coverage] [RUN...]
+# Usage: check-uml.sh [--list] [uml|plain|debug|debug-short|coverage] [RUN...]
 #	(names below; default: plain, all)
 #   --list    print the runs (scripts/runs.sh)
 #   debug     in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
-#   debug-short  the debug runs that cover most of the module in the least time
+#   uml       the same as plain
+#   debug-short  the debug runs that cover most of the module in the least time, for make check
 #   coverage  as plain, the module built with counters; for coverage.sh
 set -u
 
@@ -21,6 +22,7 @@ if [ "${1:-}" = --list ]; then
 	list=y
 	shift
 fi
+[ "${1:-}" != uml ] || { shift; set -- plain "$@"; }
 case ${1:-} in
 plain|debug|coverage)
 	flavour=$1
@@ -29,7 +31,8 @@ plain|debug|coverage)
 debug-short)
 	flavour=debug
 	shift
-	[ $# -gt 0 ] || set -- debug-kunit debug-netns debug-reuse debug-linkdown
+	[ $# -gt 0 ] || set -- debug-evil-link debug-api-smc_to_inet debug-evil debug-linkdown debug-netns \
+		debug-reuse
 	;;
 esac
 

@@ -4,9 +4,10 @@
 # Runs all tests, one test level after the other. The levels print KTAP; the last line is
 # "N passed, N failed". Exits with 0 only if nothing failed.
 #
-# Usage: check.sh [LEVEL...]	(default: static matrix docs unit tools packages vm uml)
+# Usage: check.sh [LEVEL...]	(default: static matrix docs unit tools packages vm uml debug-short)
 #   uml, debug and debug-short (a part of debug) run in User Mode Linux. debug takes too long for
 #   a gate. Kernels are fetched and built while the levels before run.
+# check.sh --prepare LEVEL... only does the latter.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,9 +17,12 @@ failed=0
 skipped=0
 
 mkdir -p "$out"
-[ $# -gt 0 ] || set -- static matrix docs unit tools packages vm uml
+prepare=
+[ "${1:-}" != --prepare ] || { prepare=y; shift; }
+[ $# -gt 0 ] || set -- static matrix docs unit tools packages vm uml debug-short
 
-"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || {
+[ -n "$prepare" ] || "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" \
+	"$top/selftests/vm/packages.txt" || {
 	echo "0 passed, 1 failed"
 	exit 1
 }
@@ -32,9 +36,12 @@ for level in "$@"; do
 done
 
 # Fetches and builds what later levels need. The build takes minutes on all cores; the virtual
-# hosts leave them idle half of the time.
+# hosts leave them idle half of the time. In a session of its own: where sessions are what the
+# scheduler divides the cores among, nice counts within one of them.
 prepare()
 {
+	renice -n 19 -p $$ > /dev/null
+	[ ! -w "/proc/$$/autogroup" ] || echo 19 > "/proc/$$/autogroup"
 	case " $* " in
 	*" vm "*) "$top/selftests/vm/fetch.sh" 6.12 6.1 7 > "$out/vm-kernels.log" 2>&1 ;;
 	esac
@@ -45,21 +52,26 @@ prepare()
 	exec "$top/selftests/uml/build-kernel.sh" $flavours > "$out/uml-kernels.log" 2>&1
 }
 
+[ -z "$prepare" ] || prepare "$@"
 builder=
 if [ -n "$flavours" ]; then
 	"$top/selftests/vm/fetch.sh" --headers-only || exit 1
-	prepare "$@" &
+	setsid "$0" --prepare "$@" &
 	builder=$!
-	renice -n 19 -p "$builder" > /dev/null
 fi
-trap '[ -z "$builder" ] || kill "$builder" 2>/dev/null' EXIT
+trap '[ -z "$builder" ] || kill -- "-$builder" 2>/dev/null' EXIT
+trap 'exit 1' HUP INT TERM
 
 for level in "$@"; do
 	start=$(date +%s)
 	echo "# ---- $level"
 	case $level in
-	uml) cmd="$top/scripts/check-uml.sh plain" ;;
-	debug|debug-short) cmd="$top/scripts/check-uml.sh $level" ;;
+	uml|debug|debug-short)
+		cmd="$top/scripts/check-uml.sh $level"
+		# seconds of these runs are real; they say themselves if there is no kernel
+		[ -z "$builder" ] || wait "$builder"
+		builder=
+		;;
 	tools)
 		# without a network: the tests that need it are skipped, and say so
 		"$top/scripts/fetch-promtool.sh" "${SMC_VM_CACHE:-$top/.cache/vm}/promtool" \

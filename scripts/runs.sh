@@ -3,7 +3,7 @@
 #
 # Sourced by the test levels that consist of runs of selftests/vm/vm.py. The caller sets $top, $vm
 # (selftests/vm), $out (the folder of the results), $runs, the names of the runs wanted (none: all), and
-# $list: y to print each run on a line of its own and do nothing else, for other scripts: "gate" or
+# $list: y to print each of them on a line of its own and do nothing else, for other scripts: "gate" or
 # "extra", the name and the arguments of vm.py, with a tab between two.
 # This file counts cases in $n and keeps the exit status in $rc.
 # shellcheck disable=SC2034,SC2154 # the caller uses or sets these
@@ -39,12 +39,11 @@ end_runs()
 }
 trap end_runs EXIT
 
-# want NAME: is anything to be done for this run?
-want()
+# named NAME: is it one of the runs wanted?
+named()
 {
 	local r
 
-	[ -z "$list" ] || return 1
 	[ ${#runs[@]} -gt 0 ] || return 0
 	for r in "${runs[@]}"; do
 		[ "$r" != "$1" ] || return 0
@@ -52,13 +51,19 @@ want()
 	return 1
 }
 
-# selected NAME VM_ARGUMENT...: is this run to take place? A list gets it in any case.
+# want NAME: is anything to be done for this run?
+want()
+{
+	[ -z "$list" ] && named "$1"
+}
+
+# selected NAME VM_ARGUMENT...: is this run to take place? A list gets it instead.
 selected()
 {
 	local IFS=$'\t' line
 
 	line=("$level" "$1" "${run_options[@]}" "${@:2}")
-	[ -z "$list" ] || echo "${line[*]}"
+	[ -z "$list" ] || ! named "$1" || echo "${line[*]}"
 	want "$1"
 }
 
