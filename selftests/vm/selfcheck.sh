@@ -181,11 +181,13 @@ checksums()
 # that their bed sees the ends of a kernel, and what belongs to them alone or to no bed.
 harness_faults()
 {
-	[ "$bed" = qemu ] && echo "1..14" || echo "1..16"
+	[ "$bed" = qemu ] && echo "1..16" || echo "1..18"
 	planted cases '^not ok 7 clean_end # h1 script ended with 1$'
 	line cases.good '^ok 1 good$'
 	line cases.bad '^not ok 2 bad # h1: exit code 1$'
 	line cases.parts_say_why '^#   h1\| # why: the reason$'
+	line cases.parts_of_parts '^#   h1\|     # inner: the reason$'
+	line cases.parts_end '^#   h1\| the last words$'
 	line cases.hang '^not ok 4 hang # h1: exit code 137$'
 	line cases.hang_says_why '^# h1: hang: time limit of 12 s$'
 	line cases.skipped '^ok 5 skipped # SKIP on purpose$'

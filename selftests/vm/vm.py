@@ -30,20 +30,24 @@ from uml import Uml
 ROUTER = 3
 POWER_OFF_GRACE = 3	# seconds from the last line of the console until the process must end
 GRACE = 30		# seconds that the other guests get after one guest has ended early
+RESULT = re.compile(r"\s*(not )?ok \d")
+PART = 20		# lines shown of what a test program says of one failure
+LAST = 10		# lines shown of its end, besides
 BEDS = {"qemu": (Qemu, "6.12"), "insn": (Insn, "6.12"), "uml": (Uml, "uml-plain"),
         "uml-debug": (Uml, "uml-debug")}
 
 
 def failed_parts(lines):
-    """The "not ok" lines of a test program, each after its comments: what failed, and why."""
-    parts, why = [], []
+    """Return what a test program says of its failed tests, subtests included: each "not ok" line,
+    and the lines that came since the result before it, but not more than PART of them."""
+    parts, part = [], []
     for ln in lines:
-        if ln.startswith("# "):
-            why.append(ln)
-            continue
-        if ln.startswith("not ok "):
-            parts += why + [ln]
-        why = []
+        part.append(ln)
+        result = RESULT.match(ln)
+        if result and result[1]:
+            parts += part[-PART:]
+        if result:
+            part = []
     return parts
 
 
@@ -175,7 +179,7 @@ class Run:
             self.say(f"ok {n} {name}")
 
     def show_log(self, host, case):
-        """Print what the script's failed parts say, or the last lines of its output."""
+        """Print what the failed parts of the script's output say, and its last lines."""
         try:
             with open(host.log, encoding="utf-8", errors="replace") as f:
                 lines = f.read().splitlines()
@@ -186,7 +190,8 @@ class Run:
             lines = lines[lines.index(mark) + 1:]
             end = next((i for i, ln in enumerate(lines) if ln.startswith("==== case")), None)
             lines = lines[:end]
-        for ln in (failed_parts(lines) or lines)[-self.opt.context:]:
+        parts = failed_parts(lines)
+        for ln in parts[:self.opt.context] + lines[-(LAST if parts else self.opt.context):]:
             self.say(f"#   {host.name}| {ln}")
 
     # --- starting ---

@@ -32,10 +32,13 @@ case_parts()
 	echo "# before: no reason"
 	echo "ok 1 before"
 	echo "# why: the reason"
+	echo "    # inner: the reason"
+	echo "    not ok 1 inner"
 	echo "not ok 2 failing"
 	for i in $(seq 3 60); do
 		echo "ok $i after"
 	done
+	echo "the last words"
 	exit 1
 }
 
