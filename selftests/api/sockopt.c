@@ -566,6 +566,11 @@ static int own_ifindex(const struct api_env *e)
 
 static void options_connected(struct api_env *e)
 {
+	static const int none = -1;
+	static const struct typed no_index[] = {
+		{ .val = &none, .len = sizeof(none) }, { .val = &none, .len = 1 },
+		{ .val = BAD_PTR, .len = sizeof(int) },
+	};
 	struct api_env norm = env_norm(e);
 	struct pair p = { .when = CONNECTED, .named = "connected" };
 	int rfd, norm_rfd, ifindex;
@@ -576,6 +581,9 @@ static void options_connected(struct api_env *e)
 		p.when = STREAM;
 	ifindex = own_ifindex(e);
 	compare_valid(e, &p, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, sizeof(ifindex));
+	for (size_t i = 0; i < TL_ARRAY_SIZE(no_index); i++)
+		compare_set(e, &p, SOL_SOCKET, SO_BINDTOIFINDEX, no_index[i].val, no_index[i].len,
+			    false, "set to no interface");
 	compare_all(e, &p);
 	api_roundtrip(e, p.fd[OURS], rfd, SEED);
 	api_roundtrip(&norm, p.fd[NORM], norm_rfd, SEED);
