@@ -7,7 +7,6 @@
 # Usage: check.sh [LEVEL...]	(default: static matrix docs unit tools packages vm uml debug-short)
 #   uml, debug and debug-short (a part of debug) run in User Mode Linux. debug takes too long for
 #   a gate. Kernels are fetched and built while the levels before run.
-# check.sh --prepare LEVEL... only does the latter.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,13 +34,18 @@ for level in "$@"; do
 	esac
 done
 
+leads_session()
+{
+	read -r _ _ _ _ _ session _ < /proc/$$/stat && [ "$session" = $$ ]
+}
+
 # Fetches and builds what later levels need. The build takes minutes on all cores; the virtual
 # hosts leave them idle half of the time. In a session of its own: where sessions are what the
 # scheduler divides the cores among, nice counts within one of them.
 prepare()
 {
 	renice -n 19 -p $$ > /dev/null
-	[ ! -w "/proc/$$/autogroup" ] || echo 19 > "/proc/$$/autogroup"
+	[ ! -w /proc/$$/autogroup ] || ! leads_session || echo 19 2> /dev/null > /proc/$$/autogroup
 	case " $* " in
 	*" vm "*) "$top/selftests/vm/fetch.sh" 6.12 6.1 7 > "$out/vm-kernels.log" 2>&1 ;;
 	esac
@@ -52,15 +56,17 @@ prepare()
 	exec "$top/selftests/uml/build-kernel.sh" $flavours > "$out/uml-kernels.log" 2>&1
 }
 
+# called by this script, see below
 [ -z "$prepare" ] || prepare "$@"
 builder=
 if [ -n "$flavours" ]; then
 	"$top/selftests/vm/fetch.sh" --headers-only || exit 1
-	setsid "$0" --prepare "$@" &
+	setsid "$top/scripts/check.sh" --prepare "$@" &
 	builder=$!
 fi
 trap '[ -z "$builder" ] || kill -- "-$builder" 2>/dev/null' EXIT
-trap 'exit 1' HUP INT TERM
+# the terminal sends the builder no signal
+trap 'exit 1' HUP INT
 
 for level in "$@"; do
 	start=$(date +%s)
