@@ -23,6 +23,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
+#include <smc/rdma/ib.h>
 #include <smc/rdma/region.h>
 #include "timers.h"
 
@@ -220,6 +221,18 @@ static int conn_take_ring(struct smc_conn *conn, const struct conn_supply *suppl
 	return conn_elem_take(conn, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, supply, elem);
 }
 
+/*
+ * Return whether a new group can add an RMB at any time, so that its first one may be small. Else
+ * the third connection waits for a foreign peer, which may take its time to answer CONFIRM RKEY, and
+ * for the exchange that adds a second link, which takes seconds over a path that does not work.
+ */
+static bool conn_may_begin_small(const struct smc_conn *conn)
+{
+	const struct smc_peer *peer = &conn->lgr->peer;
+
+	return peer->caps && peer->one_port && !smc_ib_has_ports(conn->net, 2);
+}
+
 /**
  * smc_conn_take_buffers() - Take a send ring and an RMBE for a new connection
  * @conn: connection that no other context knows
@@ -243,8 +256,7 @@ int smc_conn_take_buffers(struct smc_conn *conn, u32 sndbuf, u32 rcvbuf, bool an
 	};
 	int rc;
 
-	/* a foreign peer may take its time for the CONFIRM RKEY of the next RMB */
-	if (!announce && conn->lgr->peer.caps)
+	if (!announce && conn_may_begin_small(conn))
 		supply.need = SMC_REGION_FOUNDED;
 	supply.deadline = jiffies + (supply.patient ? CONFIRM_LONG : TAKE_TIME);
 	conn->tx.want = smc_elem_round_size(sndbuf);

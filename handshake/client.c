@@ -217,11 +217,13 @@ static enum smc_hs_next client_take_rmbe(struct smc_hs_ctx *ctx)
 /* First contact: create group and connection, and connect the link. */
 static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 {
+	bool one_port = smc_native_tag_one_port(&ctx->proposal);
 	bool direct = true;
 	u32 reason;
 	int rc;
 
 	client_take_fce(ctx);
+	ctx->peer.one_port = one_port;
 	reason = smc_hs_resolve_next_hop(ctx, &direct);
 	if (!reason && ctx->peer.version > 1 && direct != ctx->accept.fce.direct)
 		reason = SMC_CLC_DECL_NOT_DIRECT;
@@ -229,6 +231,9 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 		return smc_hs_decline(ctx, reason);
 	smc_test_link_probe_gid(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
+	/* a port that came since the Proposal was reported before this group was there */
+	if (!rc && one_port && smc_ib_has_ports(ctx->net, 2))
+		smc_lgr_notify_ports();
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);
 	if (rc)

@@ -638,29 +638,33 @@ static void llc_add_unanswered(struct kunit *test)
  * First contact of a server with one port; @one_port: its client has said that it has one, too.
  * Return whether the ADD LINK names a link.
  */
-static bool llc_first_offer(struct kunit *test, struct llc_pair *p, bool one_port)
+static bool llc_first_offer(struct kunit *test, struct llc_pair *p, u8 version, bool one_port)
 {
 	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(wq);
 	struct smc_llc_msg msg;
 
 	llc_one_begin(test, p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	p->lgr->peer.version = version;
 	p->lgr->peer.one_port = one_port;
 	smc_llc_fc_begin(p->first, &wq);
 	KUNIT_EXPECT_EQ(test, smc_llc_fc_add_link(p->first), 0);
 	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(p->first, SMC_LLC_ADD_LINK, false, 1, &msg));
-	KUNIT_EXPECT_TRUE(test, smc_llc_fc_get_bits(p->first) & SMC_LLC_FC_ADD_LINK);
+	/* set when it was sent, which may be a moment later */
+	KUNIT_EXPECT_TRUE(test,
+			  wait_event_timeout(wq, smc_llc_fc_get_bits(p->first) & SMC_LLC_FC_ADD_LINK,
+					     WAIT_MAX));
 	smc_llc_fc_end(p->first);
 	KUNIT_EXPECT_EQ(test, msg.add_link.mtu, msg.add_link.qpn ? p->first->path.gid.mtu : 0);
 	return msg.add_link.qpn;
 }
 
 /* No link is possible if both hosts have one port only: none is created to find that out. */
-static void llc_one_port(struct kunit *test)
+static void llc_one_port_of(struct kunit *test, u8 version)
 {
 	struct smc_llc_msg msg;
 	struct llc_pair p;
 
-	KUNIT_EXPECT_FALSE(test, llc_first_offer(test, &p, true));
+	KUNIT_EXPECT_FALSE(test, llc_first_offer(test, &p, version, true));
 	KUNIT_EXPECT_EQ(test, hweight_long(p.lgr->slots), 1);
 	fake_ib_complete(fake_ib_qp(p.first->qp->qp), 1, IB_WC_SUCCESS);
 	msg = (struct smc_llc_msg){
@@ -672,7 +676,7 @@ static void llc_one_port(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, llc_pair_llc(&p)->recovery.retry);
 	/* the client has got a second port */
 	msg = (struct smc_llc_msg){
-		.type = SMC_LLC_REQ_ADD_LINK, .version = p.lgr->peer.version,
+		.type = version > 1 ? SMC_LLC_REQ_ADD_LINK : SMC_LLC_ADD_LINK, .version = version,
 	};
 	llc_pair_receive(&p, &msg);
 	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, SOON, &msg));
@@ -680,12 +684,22 @@ static void llc_one_port(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+static void llc_one_port(struct kunit *test)
+{
+	llc_one_port_of(test, 2);
+}
+
+static void llc_one_port_v1(struct kunit *test)
+{
+	llc_one_port_of(test, 1);
+}
+
 /* The client may have a second port. */
 static void llc_more_ports(struct kunit *test)
 {
 	struct llc_pair p;
 
-	KUNIT_EXPECT_TRUE(test, llc_first_offer(test, &p, false));
+	KUNIT_EXPECT_TRUE(test, llc_first_offer(test, &p, 2, false));
 	llc_pair_end(&p);
 }
 
@@ -930,7 +944,7 @@ static void llc_announcement_prepare(struct kunit *test, const struct llc_pair *
 static void llc_announcement_start(struct llc_announcement *a)
 {
 	INIT_WORK_ONSTACK(&a->work, llc_announcement_work);
-	queue_work(system_unbound_wq, &a->work);
+	schedule_work(&a->work);
 }
 
 /* Announce an RMB that has a key on the first link, in the background. */
@@ -1209,7 +1223,7 @@ static void llc_joining_begin(struct llc_joining *j, const struct llc_pair *p,
 	j->lgr = p->lgr;
 	j->link = link;
 	INIT_WORK_ONSTACK(&j->work, llc_joining_work);
-	queue_work(system_unbound_wq, &j->work);
+	schedule_work(&j->work);
 }
 
 static void llc_joining_end(struct kunit *test, struct llc_joining *j)
@@ -2268,6 +2282,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_add_deleted_confirmed),
 	KUNIT_CASE_SLOW(llc_add_unanswered),
 	KUNIT_CASE(llc_one_port),
+	KUNIT_CASE(llc_one_port_v1),
 	KUNIT_CASE(llc_more_ports),
 	KUNIT_CASE_SLOW(llc_add_again),
 	KUNIT_CASE(llc_add_ports_changed),

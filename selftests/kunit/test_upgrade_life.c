@@ -233,7 +233,7 @@ static int life_mmap_locked(struct kunit *test, struct life_env *e)
 	INIT_WORK_ONSTACK(&m.work, life_mmap_work);
 	lock_sock(e->sock->sk);
 	lock_sock(life_csk(e));
-	queue_work(system_unbound_wq, &m.work);
+	schedule_work(&m.work);
 	KUNIT_EXPECT_TRUE(test, life_wait(READ_ONCE(m.done)));
 	release_sock(life_csk(e));
 	release_sock(e->sock->sk);

@@ -126,8 +126,8 @@ struct smc_proofs {
  * @host: peer's host name, blank padded
  * @caps: peer capabilities, mask of enum smc_peer_cap; 0: foreign peer. Unauthenticated. Read by
  *	smc_peer_can(). CAPABILITIES adds some, of those that this host has, too.
- * @one_port: server: when the group was created the client had no second port; unauthenticated,
- *	too
+ * @one_port: of the two hosts, the client had no second port when it proposed the group; to the
+ *	server as unauthenticated as the rest
  */
 struct smc_peer {
 	u8 id[8];
