@@ -10,7 +10,7 @@
 #   --list    print the runs (scripts/runs.sh)
 #   debug     in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
 #   uml       the same as plain
-#   debug-short  the debug runs that cover most of the module in the least time, for make check
+#   debug-short  the debug runs that cover most of the module in the least time
 #   coverage  as plain, the module built with counters; for coverage.sh
 set -u
 

@@ -21,8 +21,7 @@ sys.path.insert(0, str(TOP / "selftests/vm"))
 import vm	# noqa: E402
 
 REASONS = "scripts/test-table.txt"
-LISTS = {"check-uml.sh plain": "gate", "check-uml.sh debug-short": "gate",
-         "check-uml.sh debug": "debug", "check-vm.sh": "gate"}
+LISTS = {"check-uml.sh plain": "gate", "check-uml.sh debug": "debug", "check-vm.sh": "gate"}
 # a case that runs on several levels is on the first of these
 LEVELS = ("gate", "debug", "long", "programs", "name")
 KERNELS = {"uml-plain": "UML", "uml-debug": "debug", "6.12": "6.12", "6.1": "6.1", "7": "7",
