@@ -320,24 +320,25 @@ one_by_tcp()
 	expect "bytes by RDMA" "$(grown tx_write_bytes)" -eq 0
 }
 
-# Both ends are on this host. The server's group gets memory first, 8 elements of 64 KiB; the
-# client's group gets the rest, two elements, and a third connection none.
+# Both ends are on this host, with one port. The first RMB of each group has two elements of 64 KiB;
+# a third connection gets none. Then the server's group gets memory first, two elements, and the
+# client's the rest, one.
 case_ceiling()
 {
 	# ended groups may still have memory
 	wait_for 30 charged 0 || fail "$(charge) bytes of RMBs are not freed"
-	set_value smcr_max_rmb_kb 640
+	set_value smcr_max_rmb_kb 256
 	open_conns 2
 	tcp_server
-	expect "memory of RMBs" "$(rmb_bytes)" -eq 655360
+	expect "memory of RMBs" "$(rmb_bytes)" -eq 262144
 	one_by_tcp
 	expect_reason 0x01018001
-	expect "memory of RMBs then" "$(rmb_bytes)" -eq 655360
+	expect "memory of RMBs then" "$(rmb_bytes)" -eq 262144
 	# a new limit applies at once
-	set_value smcr_max_rmb_kb 768
+	set_value smcr_max_rmb_kb 448
 	one_by_smc
-	expect "memory of RMBs with more" "$(rmb_bytes)" -eq 786432
-	expect "charged bytes" "$(charge)" -eq 786432
+	expect "memory of RMBs with more" "$(rmb_bytes)" -eq 458752
+	expect "charged bytes" "$(charge)" -eq 458752
 	close_conns
 	wait_for 30 charged 0 || fail "$(charge) bytes of RMBs are not freed"
 	# not enough for one RMB; a failed attempt must not stay charged
@@ -346,9 +347,9 @@ case_ceiling()
 	kill_all "$tcp"
 	wait_for 30 no_groups || fail "$(groups) groups do not end"
 	expect "charged bytes" "$(charge)" -eq 0
-	set_value smcr_max_rmb_kb 1024
+	set_value smcr_max_rmb_kb 1280
 	open_conns 8
-	expect "memory of RMBs of both" "$(rmb_bytes)" -eq 1048576
+	expect "memory of RMBs of both" "$(rmb_bytes)" -eq 1310720
 	set_value smcr_max_rmb_kb 0
 	close_conns
 }
@@ -369,7 +370,8 @@ one_by_smc()
 	expect "bytes by RDMA" "$(grown tx_write_bytes)" -ge 2097152
 }
 
-# This host is its own peer. Eight connections need four regions of 512 KiB.
+# This host is its own peer. Ten connections need two RMBs at each end, of 128 and 512 KiB, and all of
+# these: 1280 KiB, and less than 300 KiB of send rings.
 case_share()
 {
 	# ended groups may still have memory
@@ -378,17 +380,17 @@ case_share()
 	for limit in host_kb:0x01018003 mem_kb:0x01018002; do
 		set_value smcr_max_mem_kb 0
 		set_value smcr_max_host_kb 0
-		open_conns 8
+		open_conns 10
 		# a namespace gets three quarters of the machine's limit
 		case $limit in
-		host_kb:*)	few=2048 more=4096 ;;
-		*)		few=2740 more=8192; set_value smcr_max_host_kb 65536 ;;
+		host_kb:*)	few=1280 more=4096 ;;
+		*)		few=1706 more=8192; set_value smcr_max_host_kb 65536 ;;
 		esac
 		set_value "smcr_max_${limit%:*}" "$few"
 		was=$(stat_of mem_limited)
 		one_by_tcp
 		expect_reason "${limit#*:}"
-		expect "connections that stand" "$(conns)" -eq 16
+		expect "connections that stand" "$(conns)" -eq 20
 		expect "refused regions" "$(($(stat_of mem_limited) - was))" -ge 1
 		set_value "smcr_max_${limit%:*}" "$more"
 		one_by_smc
