@@ -16,7 +16,7 @@
 . /h/ends.sh
 
 CASES="baseline:60 start:300 namespaces:120 devices:300 admin:60 sockets:500 groups:500
-	links:1500 rest:1500 silence:300 ipproto:300
+	links:1500 rest:1500 two_ports:60 silence:300 ipproto:300
 	option:300 every_site:60"
 export CASES
 
@@ -54,7 +54,7 @@ passes()
 reachable()
 {
 	[ -n "$TWO" ] || case $1 in
-	PNET_*)	return 1 ;;
+	PNET_* | LLC_RTOKENS)	return 1 ;;
 	esac
 }
 
@@ -335,6 +335,25 @@ case_rest()
 	for s in $(sites run); do
 		echo "$s" | grep -qE "$SOCKETS|$GROUPS_|$LINKS_" || walk "^$s\$"
 	done
+}
+
+second_port()
+{
+	ip -n c link add vethd type veth peer name vethe && ip -n c link set vethd up &&
+		ip -n c link set vethe up && add_end c d && wait_for 10 port_up c d
+}
+
+# The client has a second port, on another network: the server offers a link, with its RMBs, which
+# the client refuses.
+case_two_ports()
+{
+	reachable LLC_RTOKENS && echo LLC_RTOKENS | grep -qE "${FAULTS:-.}" || return 0
+	second_port || fail "no second port"
+	resources > /run/resources
+	walk_one LLC_RTOKENS 1
+	ip netns exec c /usr/sbin/rdma link delete rxed || fail "the second port stays"
+	ip -n c link del vethd
+	resources > /run/resources
 }
 
 # Without the option connections use TCP from the SYN on.
