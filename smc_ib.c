@@ -357,26 +357,28 @@ void smc_ib_walk_ports(struct net *net,
 	mutex_unlock(&devices_lock);
 }
 
-static bool ib_count_port(struct smc_ib_device *dev, u8 port, void *arg)
+static bool ib_count_two_ports(struct smc_ib_device *dev, u8 port, void *arg)
 {
-	unsigned int *wanted = arg;
+	unsigned int *n = arg;
 
-	return smc_ib_port_active(dev, port) && !--*wanted;
+	*n += smc_ib_port_active(dev, port);
+	return *n == 2;
 }
 
 /**
- * smc_ib_has_ports() - Check whether a namespace may use several active RoCE ports
+ * smc_ib_has_second_port() - Check whether a namespace may use more than one active RoCE port
  * @net: namespace
- * @n: how many, at least 1
  *
  * Process context. A snapshot.
  *
- * Return: true if there are @n or more, on whatever networks they are.
+ * Return: true if so, on whatever networks they are.
  */
-bool smc_ib_has_ports(struct net *net, unsigned int n)
+bool smc_ib_has_second_port(struct net *net)
 {
-	smc_ib_walk_ports(net, ib_count_port, &n);
-	return !n;
+	unsigned int n = 0;
+
+	smc_ib_walk_ports(net, ib_count_two_ports, &n);
+	return n == 2;
 }
 
 /*

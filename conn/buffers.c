@@ -225,12 +225,13 @@ static int conn_take_ring(struct smc_conn *conn, const struct conn_supply *suppl
  * Return whether a new group can add an RMB at any time, so that its first one may be small. Else
  * the third connection waits for a foreign peer, which may take its time to answer CONFIRM RKEY,
  * and for the exchange that adds a second link, which takes seconds over a path that does not work.
+ * A client does not know whether the server has a second port, and takes it that it has none.
  */
 static bool conn_may_begin_small(const struct smc_conn *conn)
 {
 	const struct smc_peer *peer = &conn->lgr->peer;
 
-	return peer->caps && peer->one_port && !smc_ib_has_ports(conn->net, 2);
+	return peer->caps && peer->one_port && !smc_ib_has_second_port(conn->net);
 }
 
 /**

@@ -95,7 +95,8 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	smc_ib_get_peer_id(p->peer_id);
 	smc_native_tag_set_proposal(p);
 	smc_native_tag_set_links(p, READ_ONCE(smc_settings_get(ctx->net)->max_links));
-	if (!smc_ib_has_ports(ctx->net, 2))
+	ctx->peer.one_port = !smc_ib_has_second_port(ctx->net);
+	if (ctx->peer.one_port)
 		smc_native_tag_set_one_port(p);
 	client_offer_v2(ctx, p);
 	client_offer_v1(ctx, p);
@@ -217,13 +218,11 @@ static enum smc_hs_next client_take_rmbe(struct smc_hs_ctx *ctx)
 /* First contact: create group and connection, and connect the link. */
 static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 {
-	bool one_port = smc_native_tag_one_port(&ctx->proposal);
 	bool direct = true;
 	u32 reason;
 	int rc;
 
 	client_take_fce(ctx);
-	ctx->peer.one_port = one_port;
 	reason = smc_hs_resolve_next_hop(ctx, &direct);
 	if (!reason && ctx->peer.version > 1 && direct != ctx->accept.fce.direct)
 		reason = SMC_CLC_DECL_NOT_DIRECT;
@@ -232,7 +231,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 	smc_test_link_probe_gid(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
 	/* a port that came since the Proposal was reported before this group was there */
-	if (!rc && one_port && smc_ib_has_ports(ctx->net, 2))
+	if (!rc && ctx->peer.one_port && smc_ib_has_second_port(ctx->net))
 		smc_lgr_notify_ports();
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);

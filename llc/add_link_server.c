@@ -93,17 +93,17 @@ void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsi
 }
 
 /*
- * Return whether the client needs no offer of a port that the group uses already: it has just said
- * that it has no second port. Should it get one, it requests a link.
+ * Return whether a port that the group uses already may be offered. Not to a client that has said
+ * in this first contact that it has no second port. Should it get one, it requests a link.
  */
-static bool add_link_server_is_new_port_needed(struct smc_llc *llc, const struct smc_link *first)
+static bool add_link_server_may_share_port(struct smc_llc *llc, const struct smc_link *first)
 {
-	bool needed;
+	bool may;
 
 	spin_lock_bh(&llc->lock);
-	needed = llc->fc.link == first && llc->lgr->peer.one_port;
+	may = llc->fc.link != first || !llc->lgr->peer.one_port;
 	spin_unlock_bh(&llc->lock);
-	return needed;
+	return may;
 }
 
 /*
@@ -118,8 +118,7 @@ static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct s
 	struct smc_link *link;
 	struct smc_path path;
 
-	if (!smc_add_link_find_path(llc, first,
-				    !add_link_server_is_new_port_needed(llc, first), &path))
+	if (!smc_add_link_find_path(llc, first, add_link_server_may_share_port(llc, first), &path))
 		return NULL;
 	*shared = smc_topology_uses_port(llc->lgr, path.dev, path.port);
 	link = smc_lgr_add_link(llc->lgr, &path, 0);

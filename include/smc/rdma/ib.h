@@ -116,7 +116,7 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port);
 bool smc_ib_port_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
 			char id[SMC_PNET_ID_LEN + 1]);
 
-bool smc_ib_has_ports(struct net *net, unsigned int n);
+bool smc_ib_has_second_port(struct net *net);
 bool smc_ib_walk_gids(struct smc_ib_device *dev, u8 port, struct net *net,
 		      bool (*fn)(struct net_device *ndev, const struct smc_ib_gid *gid, void *arg),
 		      void *arg);
