@@ -5,11 +5,10 @@
 # family, in two instances, in two namespaces of one, and on lo. Prints KTAP, one line per case,
 # prefixed with the name of the run. Each run ends with a search for leaks.
 #
-# Usage: check-uml.sh [--list] [uml|plain|debug|debug-short|coverage] [RUN...]
+# Usage: check-uml.sh [--list] [plain|debug|debug-short|coverage] [RUN...]
 #	(names below; default: plain, all)
 #   --list    print the runs (scripts/runs.sh)
 #   debug     in a kernel with KASAN, lockdep, kmemleak and more (minutes instead of seconds)
-#   uml       the same as plain
 #   debug-short  the debug runs that cover most of the module in the least time
 #   coverage  as plain, the module built with counters; for coverage.sh
 set -u
@@ -22,7 +21,6 @@ if [ "${1:-}" = --list ]; then
 	list=y
 	shift
 fi
-[ "${1:-}" != uml ] || { shift; set -- plain "$@"; }
 case ${1:-} in
 plain|debug|coverage)
 	flavour=$1

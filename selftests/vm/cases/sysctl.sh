@@ -370,8 +370,8 @@ one_by_smc()
 	expect "bytes by RDMA" "$(grown tx_write_bytes)" -ge 2097152
 }
 
-# This host is its own peer. Ten connections need two RMBs at each end, of 128 and 512 KiB, and all of
-# these: 1280 KiB, and less than 300 KiB of send rings.
+# This host is its own peer. Ten connections need two RMBs at each end, of 128 and 512 KiB, and use
+# all of these: 1280 KiB, and less than 300 KiB of send rings.
 case_share()
 {
 	# ended groups may still have memory

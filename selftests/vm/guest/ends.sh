@@ -111,14 +111,19 @@ load()
 	sysctl -q -w net.smc.smcr_max_mem_kb=0
 }
 
-# unload: if it hangs, the case fails at its time limit. A closed socket whose peer ended with its
-# queue pair, and whose end of the stream was lost with that, holds the module until the RNIC has
-# repeated its last message often enough, here for 9 s.
-unload()
+# unload_within SECONDS: nothing holds the modules after so many seconds. If it hangs, the case fails
+# at its time limit.
+unload_within()
 {
-	wait_for 20 unload_smc || fail "$AT: the module cannot be unloaded"
+	wait_for "$1" unload_smc || fail "$AT: the module cannot be unloaded"
 	left_=$(resources | diff /run/resources -) || fail "$AT: left behind: $left_"
 	[ ! -e /proc/net/smc_stat ] || fail "$AT: /proc/net/smc_stat is left"
+}
+
+# unload: nothing holds them any more
+unload()
+{
+	unload_within 0
 }
 
 # run_on_cable PROGRAM TEST: with a newly loaded module, so that no group of the previous test
