@@ -9,6 +9,7 @@
 #include <linux/sched/signal.h>
 #include <linux/splice.h>
 #include <linux/uio.h>
+#include <net/busy_poll.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
@@ -32,6 +33,29 @@ static bool recvmsg_woken(struct smc_sock *smc, struct smc_conn *conn,
 	       READ_ONCE(smc->synced_state) != (int)smc_conn_state(conn);
 }
 
+/*
+ * SO_BUSY_POLL, net.core.busy_read: look for data for a while before going to sleep. TCP polls its
+ * network device. Here the RNIC's interrupt brings the data, on another processor if it is to pay,
+ * and what is saved is the wake-up. Drops the socket lock. Returns true if there is something.
+ */
+static bool recvmsg_busy_poll(struct smc_sock *smc, struct smc_conn *conn,
+			      const struct smc_rx_call *call)
+{
+	struct sock *sk = smc_sock_sk(smc);
+	unsigned long start = busy_loop_current_time();
+	bool woken;
+
+	sock_owned_by_me(sk);
+	release_sock(sk);
+	while (!(woken = recvmsg_woken(smc, conn, call)) && !signal_pending(current) &&
+	       !sk_busy_loop_timeout(sk, start)) {
+		cond_resched();
+		cpu_relax();
+	}
+	lock_sock(sk);
+	return woken;
+}
+
 /* Wait for data or the end of the stream. Drops the socket lock while asleep. */
 static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
 			      const struct smc_rx_call *call, long *timeo)
@@ -40,6 +64,9 @@ static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
 	struct sock *sk = smc_sock_sk(smc);
 
 	sock_owned_by_me(sk);
+	/* as on TCP, only before the first byte of a call */
+	if (sk_can_busy_loop(sk) && !call->got_some && recvmsg_busy_poll(smc, conn, call))
+		return;
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	sk_wait_event(sk, timeo, recvmsg_woken(smc, conn, call), &wait);

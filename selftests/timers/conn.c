@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* smc_timers: deadlines of connections. */
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "timers.h"
@@ -366,6 +370,64 @@ static void user_timeout_window(void)
 	ends_check(ends_error(p.fd[ENDS_CLIENT]) == ETIMEDOUT, "ETIMEDOUT");
 }
 
+/* Receive a byte that arrives in 50 ms. Returns how often the reader has slept. */
+static long count_sleeps(const struct ends_pair *p, int busy_poll_us)
+{
+	struct rusage before, after;
+	char c;
+
+	if (setsockopt(p->fd[ENDS_SERVER], SOL_SOCKET, SO_BUSY_POLL, &busy_poll_us,
+		       sizeof(busy_poll_us)))
+		ends_die("SO_BUSY_POLL");
+	tm_ping(p);
+	ends_run(ENDS_CLIENT, "/usr/sbin/tc qdisc add dev vethc root netem delay 50ms");
+	ends_check(send(p->fd[ENDS_CLIENT], "x", 1, 0) == 1, "send()");
+	getrusage(RUSAGE_THREAD, &before);
+	ends_check(recv(p->fd[ENDS_SERVER], &c, 1, 0) == 1, "recv()");
+	getrusage(RUSAGE_THREAD, &after);
+	ends_mend_cable();
+	return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+/* A reader with SO_BUSY_POLL sleeps only when that time is over. */
+static void busy_poll(void)
+{
+	struct ends_pair p = tm_pair();
+
+	ends_check(count_sleeps(&p, 0), "without the option it does not sleep");
+	ends_check(!count_sleeps(&p, 200000), "it sleeps before its 200 ms are over");
+	ends_check(count_sleeps(&p, 20000), "it does not sleep after its 20 ms");
+}
+
+static void ignore_signal(int sig)
+{
+	(void)sig;
+}
+
+/* A signal ends the polling. */
+static void busy_poll_signal(void)
+{
+	struct itimerval alarm_50_ms = { .it_value.tv_usec = 50000 };
+	struct sigaction sa = { .sa_handler = ignore_signal };
+	struct ends_pair p = tm_pair();
+	int forever_us = INT_MAX;
+	struct rusage before, after;
+	u64 from;
+	char c;
+
+	if (sigaction(SIGALRM, &sa, NULL) ||
+	    setsockopt(p.fd[ENDS_SERVER], SOL_SOCKET, SO_BUSY_POLL, &forever_us,
+		       sizeof(forever_us)))
+		ends_die("SO_BUSY_POLL");
+	from = tm_now();
+	setitimer(ITIMER_REAL, &alarm_50_ms, NULL);
+	getrusage(RUSAGE_THREAD, &before);
+	ends_check(recv(p.fd[ENDS_SERVER], &c, 1, 0) < 0 && errno == EINTR, "EINTR");
+	getrusage(RUSAGE_THREAD, &after);
+	tm_happened("a signal", from, 50, SLACK_MS);
+	ends_check(after.ru_nvcsw == before.ru_nvcsw, "it sleeps");
+}
+
 const struct ends_test tm_conn_tests[] = {
 	{ "close_unanswered", close_unanswered },
 	{ "abort_unanswered", abort_unanswered },
@@ -383,6 +445,8 @@ const struct ends_test tm_conn_tests[] = {
 	{ "keepalive_alive", keepalive_alive },
 	{ "keepalive_other_end", keepalive_other_end },
 	{ "clcsock_keepalive", clcsock_keepalive },
+	{ "busy_poll", busy_poll },
+	{ "busy_poll_signal", busy_poll_signal },
 	{ "user_timeout", user_timeout },
 	{ "user_timeout_window", user_timeout_window },
 	{ }
