@@ -8,8 +8,9 @@
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
 #                     figures do not depend on the load of the machine. Without raw
-#   --bed uml         in User Mode Linux, near native speed: without raw, whose programs want
-#                     the CPU's clock, and with an MTU of 1500, as TCP there panics with 9000
+#   --bed uml         in User Mode Linux, near native speed, each host on a processor of its own:
+#                     without raw, whose programs want the CPU's clock, and with an MTU of 1500, as
+#                     TCP there panics with 9000
 #   --ours DIR        the modules are there, build none
 #   --before DIR      insn: another build of the module, measured in the same run
 #   --profile         insn: in which functions the instructions are, and who calls these; with
@@ -185,7 +186,11 @@ build/bench.json.
 END
 	exit
 fi
-[ "$bed" = uml ] || set -- --kernel "$kernel"
+if [ "$bed" = uml ]; then
+	set -- --apart
+else
+	set -- --kernel "$kernel"
+fi
 "$vm/vm.py" --name bench --bed "$bed" "$@" --module intree --mtu "$mtu" --mem 768 --pcap off \
 	--script "$vm/cases/bench.sh" --add "$stage" --add "$top/tools/smcctl" \
 	--add "$top/selftests/smc_traffic" --add "$top/selftests/bench/smc_bench" \

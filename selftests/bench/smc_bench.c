@@ -373,6 +373,7 @@ static const struct row rows[] = {
 	{ "pingpong_1",		run_pingpong,		1,		1,	"us",	false, 0 },
 	{ "pingpong_1k",	run_pingpong,		KIB,		1,	"us",	false, 0 },
 	{ "parallel_16",	run_parallel,		KIB,		16,	"1/s",	true, 0 },
+	{ "parallel_64",	run_parallel,		KIB,		64,	"1/s",	true, 0 },
 	{ "connect_rate",	run_connect_rate,	1,		1,	"1/s",	true, 0 },
 };
 

@@ -28,8 +28,12 @@ class Uml(TestBed):
         super().__init__(run)
         opt = run.opt
         cpus = sorted(os.sched_getaffinity(0))
-        self.core = cpus[os.getpid() % len(cpus)] if opt.core is None else opt.core
-        self.text = f"UML, {opt.topology}, core {self.core}"
+        first = os.getpid() % len(cpus) if opt.core is None else cpus.index(opt.core)
+        count = len(self.instances()) if opt.apart else 1
+        if count > len(cpus):
+            raise Failure(f"--apart needs {count} processors, there are {len(cpus)}")
+        self.cores = [cpus[(first + i) % len(cpus)] for i in range(count)]
+        self.text = f"UML, {opt.topology}, core {','.join(map(str, self.cores))}"
         if opt.virtual_time:
             self.text += ", virtual time"
         if opt.router or opt.mode != "run":
@@ -110,8 +114,8 @@ class Uml(TestBed):
         return cmd + shlex.split(opt.append)
 
     def boot(self):
-        for hosts in self.instances():
-            first = hosts[0]
+        for i, hosts in enumerate(self.instances()):
+            first, core = hosts[0], self.cores[i % len(self.cores)]
             theirs, logs = [], []
             for h in hosts:
                 h.ctl, end = socket.socketpair()
@@ -122,7 +126,7 @@ class Uml(TestBed):
             fds = [n for pair in lines for n in pair] + [s.fileno() for _, s in first.nets]
             with open(first.console, "wb") as console:
                 self.start(first, self.command(hosts, lines), fds, out=console,
-                           prepare=lambda: os.sched_setaffinity(0, {self.core}))
+                           prepare=lambda: os.sched_setaffinity(0, {core}))
             for h in hosts:
                 h.proc = first.proc
             for f in theirs + logs:

@@ -458,6 +458,8 @@ def parse(argv):
     p.add_argument("--cpus", type=int, default=1)
     p.add_argument("--mem", type=int, default=768, help="MiB per guest")
     p.add_argument("--core", type=int, help="UML: the processor to run on (default: any one)")
+    p.add_argument("--apart", action="store_true",
+                   help="UML: each instance on a processor of its own")
     p.add_argument("--virtual-time", action="store_true",
                    help="UML: waiting takes no time (one kernel without SMP)")
     p.add_argument("--script", help="test script for every host (see guest/lib.sh)")
