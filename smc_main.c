@@ -33,8 +33,10 @@
 
 #include <linux/init.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/net.h>
 #include <linux/smc.h>
+#include <linux/sysfs.h>
 #include <net/genetlink.h>
 #include <smc/base/events.h>
 #include <smc/base/fault.h>
@@ -146,6 +148,40 @@ static void __exit smc_main_exit(void)
 	/* Wait for RCU callbacks into the module's text. */
 	rcu_barrier();
 }
+
+/* ---- /sys/module/smc/parameters: what a running module is, to be read only ---- */
+
+static const char *main_get_name(void)
+{
+	return SMC_NAME;
+}
+
+static const char *main_get_protocols(void)
+{
+	return SMC_PROTOCOLS;
+}
+
+static int main_show(char *buf, const struct kernel_param *kp)
+{
+	const char *(*get)(void) = kp->arg;
+
+	return sysfs_emit(buf, "%s\n", get());
+}
+
+/* insmod and modprobe cannot set them either: the kernel logs an invalid parameter. */
+static int main_refuse(const char *val, const struct kernel_param *kp)
+{
+	return -EINVAL;
+}
+
+static const struct kernel_param_ops main_fact = { .set = main_refuse, .get = main_show };
+
+module_param_cb(name, &main_fact, main_get_name, 0444);
+MODULE_PARM_DESC(name, "read only: which of the modules called smc this is");
+module_param_cb(protocols, &main_fact, main_get_protocols, 0444);
+MODULE_PARM_DESC(protocols, "read only: the versions and releases of SMC-R");
+module_param_cb(tcp_option, &main_fact, smc_option_get_kind, 0444);
+MODULE_PARM_DESC(tcp_option, "read only: core or own: who handles the SMC option of TCP");
 
 module_init(smc_main_init);
 module_exit(smc_main_exit);

@@ -120,7 +120,7 @@ static int nl_sys_info_put_own(struct sk_buff *skb)
 	return nla_put_string(skb, SMC_NETLINK_SYS_OWN_NAME, SMC_NAME) ||
 	       nla_put_string(skb, SMC_NETLINK_SYS_OWN_VERSION, SMC_VERSION) ||
 	       (src && nla_put_string(skb, SMC_NETLINK_SYS_OWN_SRCVERSION, src)) ||
-	       nla_put_string(skb, SMC_NETLINK_SYS_OWN_PROTOCOLS, "1 2.0 2.1") ||
+	       nla_put_string(skb, SMC_NETLINK_SYS_OWN_PROTOCOLS, SMC_PROTOCOLS) ||
 	       nla_put_string(skb, SMC_NETLINK_SYS_OWN_TCP_OPTION,
 			      smc_option_get_kind()) ?
 	       -EMSGSIZE : 0;

@@ -71,7 +71,7 @@ static int eid_order(u8 cmd, const char *eid)
 
 /* ---- system ---- */
 
-/* The attribute is the text @want; NULL: any text that is not empty */
+/* The attribute is the text @want, which is not empty */
 static bool attr_is_text(const void *attrs, size_t len, u16 type, const char *want)
 {
 	size_t size = 0;
@@ -79,31 +79,34 @@ static bool attr_is_text(const void *attrs, size_t len, u16 type, const char *wa
 
 	if (!text || size < 2 || text[size - 1])
 		return false;
-	return !want || !strcmp(text, want);
+	return !strcmp(text, want);
 }
 
 /* The module tells its version and sources as sysfs does. */
 static bool info_is_own(const void *attrs, size_t len)
 {
 	static const char * const files[] = {
-		"/sys/module/smc/version", "/sys/module/smc/srcversion",
+		"version", "srcversion", "parameters/name", "parameters/protocols",
+		"parameters/tcp_option",
 	};
-	char text[2][64] = { "", "" };
+	char path[64], text[5][64] = { "" };
 	size_t i;
 	FILE *f;
 
-	for (i = 0; i < 2; i++) {
-		f = fopen(files[i], "r");
+	for (i = 0; i < 5; i++) {
+		snprintf(path, sizeof(path), "/sys/module/smc/%s", files[i]);
+		f = fopen(path, "r");
 		if (!HOLDS(f && fgets(text[i], sizeof(text[i]), f)))
 			return false;
 		fclose(f);
 		text[i][strcspn(text[i], "\n")] = '\0';
 	}
-	return HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_NAME, "AF_SMC")) &
+	return HOLDS(!strcmp(text[2], "AF_SMC")) & HOLDS(!strcmp(text[3], "1 2.0 2.1")) &
+	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_NAME, text[2])) &
 	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_VERSION, text[0])) &
 	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_SRCVERSION, text[1])) &
-	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_PROTOCOLS, "1 2.0 2.1")) &
-	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_TCP_OPTION, NULL));
+	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_PROTOCOLS, text[3])) &
+	       HOLDS(attr_is_text(attrs, len, SMC_NETLINK_SYS_OWN_TCP_OPTION, text[4]));
 }
 
 static void take_info(const void *attrs, size_t len, void *arg)

@@ -19,6 +19,7 @@
 
 #define FOLDER "smc-report/"
 #define BLOCK 512
+#define SBIN "PATH=$PATH:/sbin:/usr/sbin; "	/* smcctl may be called without them */
 
 /**
  * struct part - one file of the archive
@@ -48,15 +49,15 @@ static const struct part parts[] = {
 	{ .name = "holders.json", .object = "holders" },
 	{ .name = "kernel.txt", .command = "cat /proc/version" },
 	{ .name = "module.txt",
-	  .command = "PATH=$PATH:/sbin:/usr/sbin; modinfo smc; grep -H . /sys/module/smc/*" },
+	  .command = SBIN "modinfo smc; cd /sys/module/smc && grep -sH . * parameters/*" },
 	{ .name = "counters.txt", .command = "cat /proc/net/smc_stat" },
 	{ .name = "negcache.txt", .command = "cat /proc/net/smc_negcache" },
 	{ .name = "autosmc.txt", .command = "cat /proc/net/smc_autosmc" },
 	{ .name = "conf.txt", .command = "cat /etc/smc.conf" },
 	{ .name = "rdma.txt",
-	  .command = "PATH=$PATH:/sbin:/usr/sbin; rdma dev; rdma link" },
+	  .command = SBIN "rdma dev; rdma link" },
 	{ .name = "netdev.txt",
-	  .command = "PATH=$PATH:/sbin:/usr/sbin; ip -d -s link; ip addr; ip route" },
+	  .command = SBIN "ip -d -s link; ip addr; ip route" },
 	{ .name = "log.txt",
 	  .command = "dmesg | grep -i -e smc -e rdma -e infiniband | tail -n 1000" },
 };

@@ -9,4 +9,7 @@
 /* In netlink, and in the module's file as the field smc_name of modinfo. */
 #define SMC_NAME	"AF_SMC"
 
+/* Versions and releases of SMC-R that it speaks; in netlink and /sys/module/smc/parameters. */
+#define SMC_PROTOCOLS	"1 2.0 2.1"
+
 #endif
