@@ -25,7 +25,7 @@ MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
 
 .PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static matrix check-unit prove htmldocs \
-	check-layers check-packages coverage check-vm check-debug check-long check-programs vm bench profile bench-failover fuzz tools
+	check-layers check-packages coverage check-vm check-debug check-long check-programs repeat vm bench profile bench-failover fuzz tools
 
 all: modules
 
@@ -177,6 +177,10 @@ check-long:
 	@$(TOP)/scripts/check-packages.sh vm
 	@$(TOP)/scripts/check-packages.sh rpm
 	@$(TOP)/scripts/prove.sh
+
+## repeat: RUN=uml-stress until it has passed N=50 times in a row on this code; resumable, with results in the cache
+repeat:
+	@$(TOP)/scripts/repeat.sh $(if $(N),-n $(N)) $(RUN)
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on
 check-programs:

@@ -450,14 +450,14 @@ for way in removed_2 ordered_2 silent stalled_1; do
 		--script "$cases/failover.sh" --env INTREE=server --env MIB=32 \
 		--env "WAYS=$way" --env "PATIENCE=$((patience * 2))" --timeout 560
 done
-# links that flap at random; SEED and FLAPS come from the environment ("make check-long": many). At this
+# links that flap at random; FLAPS comes from the environment ("make check-long": many). At this
 # rate the transfers outlast their start, on a slow host as well: a flap counts only while some run
 flaps=${FLAPS:-4}
 flap_size=(--env STREAMS=32 --env PINGPONGS=32 --env MIB=4 --timeout $((300 + flaps * 30)))
 [ "$flavour" != debug ] ||
 	flap_size=(--env STREAMS=8 --env PINGPONGS=8 --env MIB=2 --timeout $((900 + flaps * 60)))
 flap_size+=(--env WAYS=flaps --env "FLAPS=$flaps" --env "LIMIT=$((240 + flaps * 30))"
-	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$((patience * 4))" --env "NETEM=rate 40mbit")
+	--env "PATIENCE=$((patience * 4))" --env "NETEM=rate 40mbit")
 run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" "${flap_size[@]}"
 # ... on bad networks, only if named: every packet is delayed, or one in 1000 is lost
@@ -511,10 +511,10 @@ else
 		--env FAULTS=^OPTION_ --timeout 300
 fi
 
-# many connections through all entry points, with random operations: SEED and STRESS_FOR come from
-# the environment ("make check-long": ten minutes)
+# many connections through all entry points, with random operations: STRESS_FOR comes from the
+# environment ("make check-long": ten minutes)
 stress=("${faults[@]}" --script "$cases/stress.sh" --mem 1024 --add "$tests/smc_stress"
-	${SEED:+--env "SEED=$SEED"} --env "PATIENCE=$patience" --env "STRESS_FOR=${STRESS_FOR:-20}"
+	--env "PATIENCE=$patience" --env "STRESS_FOR=${STRESS_FOR:-20}"
 	--timeout $((${STRESS_FOR:-20} * 2 + 400)))
 run "$p-stress" "${stress[@]}" --env STRESS=stress
 # ... and several threads per socket: only if named, until 20 runs in a row have passed

@@ -190,12 +190,12 @@ if extra want ours-rt || extra want failover-rt; then
 fi
 extra run ours-rt --module ours --kernel 6.12-rt "${traffic[@]}" --env "TRAFFIC=$quick"
 extra run failover-rt --kernel 6.12-rt "${failover[@]}" --env WAYS=removed_2
-# ... links that flap at random (User Mode Linux runs them with all transfers); FLAPS and SEED come from
-# the environment
+# ... links that flap at random (User Mode Linux runs them with all transfers); FLAPS comes from the
+# environment
 flaps=${FLAPS:-4}
 flap=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failover.sh" --env WAYS=flaps
 	--env "FLAPS=$flaps" --env MIB=8 --env PATIENCE=240000 --env "LIMIT=$((600 + flaps * 40))"
-	${SEED:+--env "SEED=$SEED"} --timeout $((900 + flaps * 40)))
+	--timeout $((900 + flaps * 40)))
 extra run flaps "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
 extra alone flaps-2cpu --cpus 2 "${flap[@]}" --env STREAMS=8 --env PINGPONGS=8
 extra run flaps-6.1 --kernel 6.1 "${flap[@]}" --env STREAMS=4 --env PINGPONGS=4

@@ -11,6 +11,7 @@
 n=0
 rc=0
 run_options=()	# for every run
+seed=(${SEED:+--env "SEED=$SEED"})	# of the environment: repeats the random choices of a run
 coverage=	# folder where runs leave their coverage data
 pool=		# y: runs at the same time, one for each processor
 level=gate	# extra: a run that only takes place if it is named
@@ -115,7 +116,7 @@ run_now()
 	[ -z "$coverage" ] || mkdir -p "$coverage/$name"
 	"$top/selftests/vm/vm.py" --name "$name" "${run_options[@]}" \
 		${coverage:+--env "COVERAGE=$coverage/$name"} \
-		"${programs_of_hosts[@]}" "$@" > "$log" 2>&1 || rc=1
+		"${programs_of_hosts[@]}" "${seed[@]}" "$@" > "$log" 2>&1 || rc=1
 	renumber "$name" "$log"
 	rm -f "$log"
 }
