@@ -58,15 +58,18 @@ static bool recvmsg_busy_poll(struct smc_sock *smc, struct smc_conn *conn,
 
 /* Wait for data or the end of the stream. Drops the socket lock while asleep. */
 static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
-			      const struct smc_rx_call *call, long *timeo)
+			      struct smc_rx_call *call, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = smc_sock_sk(smc);
 
 	sock_owned_by_me(sk);
-	/* as on TCP, only before the first byte of a call */
-	if (sk_can_busy_loop(sk) && !call->got_some && recvmsg_busy_poll(smc, conn, call))
-		return;
+	/* as on TCP, before the first byte of a call, once, and the time does not count as waited */
+	if (sk_can_busy_loop(sk) && !call->got_some && !call->polled) {
+		call->polled = true;
+		if (recvmsg_busy_poll(smc, conn, call))
+			return;
+	}
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	sk_wait_event(sk, timeo, recvmsg_woken(smc, conn, call), &wait);
@@ -334,9 +337,8 @@ static ssize_t recvmsg_splice_lend(struct smc_sock *smc, struct splice_pipe_desc
 }
 
 /* Wait for readable data. Return 1, or the result of the call. Takes the socket lock. */
-static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
+static int recvmsg_wait_readable(struct smc_sock *smc, struct smc_rx_call *call, long *timeo)
 {
-	const struct smc_rx_call call = {};
 	struct sock *sk = smc_sock_sk(smc);
 	struct recvmsg_state seen;
 	struct smc_conn *conn;
@@ -360,7 +362,7 @@ static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
 		if (rc != -EINPROGRESS)
 			break;
 		rc = -ENOTCONN;
-		recvmsg_wait_data(smc, conn, &call, timeo);
+		recvmsg_wait_data(smc, conn, call, timeo);
 	}
 	if (conn)
 		smc_conn_put(conn);
@@ -373,12 +375,13 @@ static int recvmsg_wait_readable(struct smc_sock *smc, long *timeo)
  * pipe, and the reader of the pipe needs the lock to free them. The caller has locked every pipe
  * that a socket can be spliced to; sendfile() uses an unlocked one, but does not read from sockets.
  */
-static int recvmsg_splice_wait(struct smc_sock *smc, struct pipe_inode_info *pipe, long *timeo)
+static int recvmsg_splice_wait(struct smc_sock *smc, struct pipe_inode_info *pipe,
+			       struct smc_rx_call *call, long *timeo)
 {
 	int rc;
 
 	pipe_unlock(pipe);
-	rc = recvmsg_wait_readable(smc, timeo);
+	rc = recvmsg_wait_readable(smc, call, timeo);
 	pipe_lock(pipe);
 	if (rc <= 0 || pipe->readers)
 		return rc;
@@ -416,6 +419,7 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 	};
 	struct net *net = sock_net(smc_sock_sk(smc));
 	long timeo = sock_rcvtimeo(smc_sock_sk(smc), nonblock);
+	struct smc_rx_call wait = {};
 	ssize_t rc;
 
 	smc_stats_inc(net, SMC_STAT_RX_SPLICE);
@@ -432,7 +436,7 @@ ssize_t smc_stream_splice_read(struct smc_sock *smc, struct pipe_inode_info *pip
 		}
 		rc = recvmsg_splice_lend(smc, &spd, len);
 		if (rc == -EAGAIN && timeo)
-			rc = recvmsg_splice_wait(smc, pipe, &timeo);
+			rc = recvmsg_splice_wait(smc, pipe, &wait, &timeo);
 		else
 			break;
 	} while (rc > 0);

@@ -33,6 +33,7 @@ static inline size_t smc_rx_get_readable(const struct smc_conn *conn)
  * @peek: do not consume (MSG_PEEK)
  * @in_line: urgent bytes are read like others (SO_OOBINLINE)
  * @got_some: the call has read something: it ends before urgent data
+ * @polled: the call has looked for data instead of sleeping, as SO_BUSY_POLL allows once
  * @lend_to: pages are lent to this pipe descriptor instead of being copied, or NULL
  */
 struct smc_rx_call {
@@ -40,6 +41,7 @@ struct smc_rx_call {
 	bool peek;
 	bool in_line;
 	bool got_some;
+	bool polled;
 	struct splice_pipe_desc *lend_to;
 };
 
