@@ -264,6 +264,7 @@ static void deferred_wait(struct smc_sock *smc, u32 had, bool decided, long *tim
 	sock_owned_by_me(sk);
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	smp_mb();	/* pairs with skwq_has_sleeper(), as in recvmsg_wait_data() */
 	sk_wait_event(sk, timeo, deferred_woken(smc, had, decided), &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	remove_wait_queue(sk_sleep(sk), &wait);

@@ -72,6 +72,11 @@ static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
 	}
 	add_wait_queue(sk_sleep(sk), &wait);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	/*
+	 * Pairs with skwq_has_sleeper() of sk_data_ready(): bytes are stored, then the queue is
+	 * read. They arrive under conn->lock, so the socket lock gives no order here.
+	 */
+	smp_mb();
 	sk_wait_event(sk, timeo, recvmsg_woken(smc, conn, call), &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	remove_wait_queue(sk_sleep(sk), &wait);
