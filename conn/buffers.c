@@ -210,15 +210,20 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
  */
 static int conn_take_ring(struct smc_conn *conn, const struct conn_supply *supply)
 {
-	struct smc_elem *elem = &conn->tx.elem;
+	struct smc_elem *elem = &conn->tx.elem, first = {};
 	int rc;
 
 	rc = conn_elem_take(conn, SMC_REGION_SND, conn->tx.want, supply, elem);
 	if (rc || !smc_host_has_plenty(conn->lgr->host))
 		return rc;
+	rc = conn_elem_take(conn, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, supply, &first);
+	/* no small one is to be had, whatever the limits say: it has what it needs */
+	if (rc)
+		return rc == -ECANCELED ? rc : 0;
 	elem->used = 0;
 	smc_elem_free(&conn->lgr->pool, elem, false);
-	return conn_elem_take(conn, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, supply, elem);
+	*elem = first;
+	return 0;
 }
 
 /*

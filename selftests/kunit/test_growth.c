@@ -1061,6 +1061,34 @@ static void first_is_no_extra(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* No small ring is to be had, although there is memory: a connection keeps the one of full size. */
+static void first_none_to_be_had(struct kunit *test)
+{
+	struct lgr_env *env = test->priv;
+	struct fake_ib *fake = env->fake;
+	const int per_page = PAGE_SIZE / FIRST;
+	struct smc_conn **conns;
+	struct growth_env e;
+	bool cancel = false;
+	int i;
+
+	conns = kunit_kcalloc(test, per_page, sizeof(*conns), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, conns);
+	growth_connect(test, &e);
+	for (i = 0; i < per_page; i++) {
+		/* the page of small rings is full, the regions of the others are not */
+		if (i == per_page - 1)
+			fake->fail_mr_after = 0;
+		conns[i] = smc_conn_create(e.lgr, e.second, SIZE, SIZE, false, &cancel);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conns[i]);
+		KUNIT_EXPECT_EQ(test, conns[i]->tx.elem.size, i == per_page - 1 ? SIZE : FIRST);
+	}
+	fake->fail_mr_after = -1;
+	for (i = 0; i < per_page; i++)
+		smc_conn_discard(conns[i], false);
+	growth_end(&e);
+}
+
 /* Wait until so many attempts or more have failed. */
 static bool first_wait_failed(const struct growth_env *e, u8 n)
 {
@@ -1521,6 +1549,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_limits),
 	KUNIT_CASE(first_not_when_short),
 	KUNIT_CASE(first_is_no_extra),
+	KUNIT_CASE(first_none_to_be_had),
 	KUNIT_CASE(first_without_memory),
 	KUNIT_CASE(first_corked),
 	KUNIT_CASE(first_evicts),
