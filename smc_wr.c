@@ -186,6 +186,8 @@ void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_sta
 	spin_lock(&qp->sq_lock);
 	list_for_each_entry_safe(slot, next, &completed, entry)
 		wr_slot_release(slot);
+	if (unlikely(qp->tail.again))
+		smc_tail_ask(qp);
 	starved = qp->starved && !qp->broken;
 	qp->starved = false;
 	spin_unlock(&qp->sq_lock);

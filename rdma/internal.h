@@ -115,6 +115,7 @@ void smc_qp_fence_locked(struct smc_qp *qp);
 
 /* rdma/tail_probe.c */
 void smc_tail_rearm(struct smc_qp *qp);
+void smc_tail_ask(struct smc_qp *qp);
 void smc_tail_init(struct smc_qp *qp);
 void smc_tail_stop(struct smc_qp *qp);
 

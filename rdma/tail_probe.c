@@ -130,22 +130,41 @@ void smc_tail_rearm(struct smc_qp *qp)
 }
 
 /**
+ * smc_tail_ask() - Post the probe that somebody asks for, or have it posted later
+ * @qp: queue pair; sq_lock held
+ *
+ * One at a time: programs cause these, and the slots that the work item needs must not be among
+ * theirs. Who comes while one is in flight, or while there is no slot, is served by the next
+ * completion.
+ *
+ * Any context but hard interrupt.
+ */
+void smc_tail_ask(struct smc_qp *qp)
+{
+	struct smc_tail *tail = &qp->tail;
+	bool busy = tail->asked && tail->asked->posted && tail->asked->probe;
+
+	lockdep_assert_held(&qp->sq_lock);
+	tail->again = false;
+	if (qp->broken || !qp->unsignaled)
+		return;
+	if (!busy)
+		tail->asked = tail_post_probe(qp);
+	tail->again = busy || !tail->asked;
+}
+
+/**
  * smc_qp_probe() - Have all posted slots completed as soon as the device has executed them
  * @qp: queue pair; may be destroyed, but not freed
  *
- * Posts a probe, unless the last slot is signaled. One at a time: programs cause these, and the
- * slots that the work item needs must not be among theirs. It serves those that are refused.
+ * Posts a probe, unless the last slot is signaled, or one is in flight: then another one follows.
  *
  * Any context but hard interrupt; conn->lock may be held.
  */
 void smc_qp_probe(struct smc_qp *qp)
 {
-	const struct smc_wr_slot *asked;
-
 	spin_lock_bh(&qp->sq_lock);
-	asked = qp->tail.asked;
-	if (!qp->broken && qp->unsignaled && !(asked && asked->posted && asked->probe))
-		qp->tail.asked = tail_post_probe(qp);
+	smc_tail_ask(qp);
 	spin_unlock_bh(&qp->sq_lock);
 }
 

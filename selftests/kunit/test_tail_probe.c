@@ -111,6 +111,8 @@ static void tail_probe_asked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 3);
 	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
+	/* the second one, which came too early, is served now */
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 2);
 	smc_qp_probe(t->qp);
 	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 2);
 	fake_ib_complete(t->fqp, 2, IB_WC_SUCCESS);

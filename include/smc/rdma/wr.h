@@ -132,6 +132,7 @@ struct smc_drain_marker {
  * @due: jiffies at which the next probe is posted if there is no progress
  * @probes: probes posted since @since
  * @asked: the slot of the last probe of smc_qp_probe(), or NULL; it may be in other use
+ * @again: smc_qp_probe() was called while that was in flight, or without a slot for it
  */
 struct smc_tail {
 	struct delayed_work work;
@@ -140,6 +141,7 @@ struct smc_tail {
 	unsigned long due;
 	u32 probes;
 	const struct smc_wr_slot *asked;
+	bool again;
 };
 
 /**
