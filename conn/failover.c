@@ -331,6 +331,9 @@ int smc_conn_check_path_locked(struct smc_conn *conn, const struct smc_link *lin
 	if (!smc_cdc_parse(conn, buf, len, &msg))
 		return SMC_FAILOVER_TAKE;
 	conn_left_slots(conn, &msg, past);
+	/* those that take the short way above, and immediate values */
+	if (conn->rx.seen)
+		conn->rx.path.begun = true;
 	rc = smc_failover_rx_input(&conn->rx.path, link->slot, past, buf, &msg, &doubt);
 	conn_fail_links(conn, doubt);
 	if (rc == SMC_FAILOVER_FIRST)
