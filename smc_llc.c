@@ -674,7 +674,13 @@ static void llc_lgr_terminated(struct smc_lgr *lgr)
 	llc_events_free(&llc->add.inbox);
 }
 
-static void llc_lgr_ports_changed(struct smc_lgr *lgr)
+/**
+ * smc_llc_ports_changed() - ports or GIDs of this host have changed
+ * @lgr: group that may add links now
+ *
+ * Context: Process, any lock but those of @lgr; the registry may be locked.
+ */
+void smc_llc_ports_changed(struct smc_lgr *lgr)
 {
 	smc_recovery_ports_changed(lgr->llc);
 }
@@ -689,7 +695,7 @@ const struct smc_lgr_ctl_events smc_llc_events = {
 	.message = llc_msg_receive,
 	.slots_free = smc_test_link_send_answer,
 	.link_lost = llc_lgr_link_lost,
-	.ports_changed = llc_lgr_ports_changed,
+	.ports_changed = smc_llc_ports_changed,
 	.terminated = llc_lgr_terminated,
 	.released = llc_lgr_released,
 };

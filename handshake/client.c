@@ -232,7 +232,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
 	/* a port that came since the Proposal was reported before this group was there */
 	if (!rc && ctx->peer.one_port && smc_ib_has_second_port(ctx->net))
-		smc_lgr_notify_ports();
+		smc_llc_ports_changed(ctx->lgr);
 	if (!rc)
 		rc = smc_hs_create_conn(ctx);
 	if (rc)

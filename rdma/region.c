@@ -93,7 +93,7 @@ static bool region_is_needed(enum smc_region_need need)
  * Number of elements of the next region: the first regions are small, later ones double what the
  * group has, up to one element for each connection of a full group. Memory is cleared and mapped
  * while a connection waits for it, and most groups have few connections; but for another RMB a
- * connection waits for the peer, too, unless that answers at once (%SMC_REGION_FOUNDED). Only few
+ * connection waits for the peer, too, which is short only with %SMC_REGION_FOUNDED. Only few
  * connections will want one that they can do without.
  */
 static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,

@@ -858,7 +858,7 @@ static void memory_test(void)
 	charged = group_value(cgroup, "memory.current", NULL) - charged;
 	printf("# %ld KiB charged\n", charged >> 10);
 	/* two elements of 512 KiB; the kernel charges 64 pages at a time, some of them before */
-	ends_check(charged >= 768 << 10, "RMBs and rings are charged");
+	ends_check(charged >= 768 << 10, "RMBs are charged");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }

@@ -34,6 +34,7 @@ int smc_llc_fc_confirm_link(struct smc_link *link);
 int smc_llc_fc_add_link(struct smc_link *link);
 void smc_llc_fc_end(struct smc_link *link);
 
+void smc_llc_ports_changed(struct smc_lgr *lgr);
 void smc_llc_announce_caps(struct smc_link *link);
 
 int smc_rkey_confirm(struct smc_lgr *lgr, struct smc_link *link, struct smc_region *region,
