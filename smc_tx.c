@@ -229,9 +229,13 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 		return -EFAULT;
 
 	spin_lock_bh(&conn->lock);
-	/* an abort meanwhile has purged the ring; the next call returns the error */
-	if (smc_conn_state_may_send(conn->state))
-		tx_prepare_locked(conn, done, more || done < len, urgent && done == len);
+	if (unlikely(!smc_conn_state_may_send(conn->state))) {
+		/* aborted, or closed by the peer, while this copied: too late, as if it had begun now */
+		spin_unlock_bh(&conn->lock);
+		iov_iter_revert(from, done);
+		return -EPIPE;
+	}
+	tx_prepare_locked(conn, done, more || done < len, urgent && done == len);
 	spin_unlock_bh(&conn->lock);
 	smc_stats_count(conn->stats, SMC_STAT_TX_BYTES, done);
 	return done;
@@ -285,8 +289,12 @@ ssize_t smc_tx_write_pages(struct smc_conn *conn, struct iov_iter *from, size_t 
 		tx_prepare_locked(conn, done, more || done < len, false);
 	}
 	spin_unlock_bh(&conn->lock);
-	if (run)
+	if (run) {
+		/* as in smc_tx_write() */
 		smc_zerocopy_free(run);
+		iov_iter_revert(from, done);
+		return -EPIPE;
+	}
 	smc_stats_count(conn->stats, SMC_STAT_TX_BYTES, done);
 	return done;
 }

@@ -95,11 +95,15 @@ struct sleeper {
 	unsigned int i;
 	int fd;
 	struct tl_addr at;
+	pthread_t thread;
+	ssize_t rc;
 };
+
+static bool returning;	/* the pages arrive in the end */
 
 static struct sleeper sleepers[MAX];
 
-/* Never returns, if all is well. */
+/* Never returns, if all is well and not returning. */
 static void *sleeper_run(void *arg)
 {
 	struct sleeper *s = arg;
@@ -120,6 +124,9 @@ static void *sleeper_run(void *arg)
 		rc = recv(s->fd, page_of(s->i), 100, 0);
 		break;
 	}
+	s->rc = rc;
+	if (returning)
+		return NULL;
 	fprintf(stderr, "smc_user: call %d of thread %u returns %zd, %s\n", s->call, s->i, rc,
 		strerror(errno));
 	return NULL;
@@ -128,13 +135,12 @@ static void *sleeper_run(void *arg)
 static void sleeper_start(unsigned int i, enum call call)
 {
 	pthread_attr_t attr;
-	pthread_t thread;
 
 	sleepers[i].call = call;
 	sleepers[i].i = i;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
-	errno = pthread_create(&thread, &attr, sleeper_run, &sleepers[i]);
+	errno = pthread_create(&sleepers[i].thread, &attr, sleeper_run, &sleepers[i]);
 	if (errno)
 		die("pthread_create");
 	pthread_attr_destroy(&attr);
@@ -194,24 +200,32 @@ static void place_accept(unsigned int n)
 		begin_connect(&sleepers[i].at);
 }
 
+static int smc_connection(const struct tl_addr *to)
+{
+	int fd = smc_socket();
+	struct tl_diag d;
+
+	if (connect(fd, &to->sa, to->len))
+		die("connect to the server");
+	if (tl_diag_get(fd, smc, &d) || d.mode != TL_MODE_SMCR) {
+		fprintf(stderr, "smc_user: a connection is not SMC\n");
+		exit(1);
+	}
+	return fd;
+}
+
 /* Connections over RDMA: their works send ACKs on the clcsock, and close it. */
 static void place_conn(unsigned int n)
 {
 	struct tl_addr to;
-	struct tl_diag d;
 	int one = 1;
 
 	tl_addr_parse(&to, smc, server, server_port);
 	for (unsigned int i = 0; i < n; i++) {
-		sleepers[i].fd = smc_socket();
-		if (connect(sleepers[i].fd, &to.sa, to.len) ||
-		    setsockopt(sleepers[i].fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) ||
+		sleepers[i].fd = smc_connection(&to);
+		if (setsockopt(sleepers[i].fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)) ||
 		    setsockopt(sleepers[i].fd, SOL_TCP, TCP_KEEPIDLE, &one, sizeof(one)))
-			die("connect to the server");
-		if (tl_diag_get(sleepers[i].fd, smc, &d) || d.mode != TL_MODE_SMCR) {
-			fprintf(stderr, "smc_user: connection %u is not SMC\n", i);
-			exit(1);
-		}
+			die("SO_KEEPALIVE");
 		sleeper_start(i, i % 2 ? CALL_SEND : CALL_REUSEPORT);
 	}
 	pages_await(n);
@@ -240,6 +254,49 @@ static void place_fallen(unsigned int n)
 	pages_await(n);
 }
 
+/*
+ * The peer closes while send() copies from a page that arrives later. As on TCP the bytes are lost, the
+ * call does not know, and the next one fails. SERVER is an address of this host with an RNIC.
+ */
+static void place_late(unsigned int n)
+{
+	int waiting, peers[MAX];
+	struct tl_addr at;
+
+	returning = true;
+	tl_addr_parse(&at, smc, server, server_port);
+	waiting = tl_listen(smc, &at, 16);
+	if (waiting < 0)
+		die("listen");
+	for (unsigned int i = 0; i < n; i++) {
+		sleepers[i].fd = smc_connection(&at);
+		peers[i] = accept(waiting, NULL, NULL);
+		if (peers[i] < 0)
+			die("accept");
+		sleeper_start(i, CALL_SEND);
+	}
+	pages_await(n);
+	for (unsigned int i = 0; i < n; i++)
+		close(peers[i]);
+	tl_sleep_ms(1000);
+	for (unsigned int i = 0; i < n; i++) {
+		struct uffdio_zeropage zero = {
+			.range = { (unsigned long)page_of(i), page_size },
+		};
+
+		if (ioctl(faults, UFFDIO_ZEROPAGE, &zero))
+			die("UFFDIO_ZEROPAGE");
+		pthread_join(sleepers[i].thread, NULL);
+		tl_sleep_ms(100);
+		if (sleepers[i].rc != 100 || send(sleepers[i].fd, "x", 1, MSG_NOSIGNAL) != -1 ||
+		    errno != EPIPE) {
+			fprintf(stderr, "smc_user: first send() %zd, the next one: %s\n",
+				sleepers[i].rc, strerror(errno));
+			exit(1);
+		}
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(unsigned int n);
@@ -247,6 +304,7 @@ static const struct {
 	{ "accept", place_accept },
 	{ "conn", place_conn },
 	{ "fallen", place_fallen },
+	{ "late", place_late },
 };
 
 /* Become an ordinary user, who may have enough descriptors. */
@@ -280,6 +338,6 @@ int main(int argc, char **argv)
 		for (;;)
 			pause();
 	}
-	fprintf(stderr, "usage: smc_user accept|conn|fallen 1..%u [SERVER PORT]\n", MAX);
+	fprintf(stderr, "usage: smc_user accept|conn|fallen|late 1..%u [SERVER PORT]\n", MAX);
 	return 2;
 }

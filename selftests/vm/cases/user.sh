@@ -4,9 +4,9 @@
 # A user of host 1 whose memory never arrives: 300 calls sleep with the locks of their sockets, and the
 # module has work for these sockets (/t/smc_user, which needs a kernel with userfaultfd). Others
 # notice nothing: 100 connections in each direction are SMC, and a namespace can be deleted. Our
-# module on both hosts.
+# module on both hosts. late: the memory arrives when the peer has closed.
 
-CASES="accept:240 conn:240 fallen:240 unload:60"
+CASES="accept:240 conn:240 fallen:240 late:60 unload:60"
 export CASES
 
 # more than a work queue has workers: 256 for each CPU at most, 512 in older kernels
@@ -102,6 +102,16 @@ case_conn()
 case_fallen()
 {
 	others fallen
+}
+
+case_late()
+{
+	if [ "$HOST" = 1 ]; then
+		N=4
+		attack late 10.0.0.1 "$PORT"
+		kill_all "$user"
+	fi
+	sync_barrier late || exit 1
 }
 
 case_unload()
