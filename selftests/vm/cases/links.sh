@@ -136,6 +136,8 @@ with_group()
 	fi
 	sync_barrier "through$groups" || exit 1
 	"$@"
+	# the case of a host that is ahead may remove links
+	sync_barrier "seen$groups" || exit 1
 	packets0=$(($(sent_by 0) - sent0))
 	packets1=$(($(sent_by 1 2> /dev/null || echo 0) - sent1))
 	echo "packets: $packets0 $packets1"
