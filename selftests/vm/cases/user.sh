@@ -108,8 +108,11 @@ case_late()
 {
 	if [ "$HOST" = 1 ]; then
 		N=4
-		attack late 10.0.0.1 "$PORT"
+		# both ends are in the program
+		setup_smc_lo || fail "no smc_lo"
+		attack late 127.0.0.1 "$PORT"
 		kill_all "$user"
+		rmmod smc_lo || fail "smc_lo stays"
 	fi
 	sync_barrier late || exit 1
 }
