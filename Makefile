@@ -38,6 +38,7 @@ modules:
 tools:
 	+$(MAKE) -C tools
 
+# Debian's headers have no System.map, without which modules_install leaves depmod out.
 ## install: modules for the kernel of KDIR (in its updates/ folder), tools, units, samples; DESTDIR=, PREFIX=
 install: modules tools
 ifeq ($(DESTDIR),)
@@ -46,6 +47,7 @@ endif
 	+$(KMAKE) $(INSTALL_TO) modules_install
 	+$(MAKE) -C tools install
 ifeq ($(DESTDIR),)
+	depmod $(RELEASE)
 	@$(TOP)/scripts/unload.sh --replaced
 endif
 

@@ -89,6 +89,14 @@ built()
 	done
 }
 
+# loaded VERSION [SRCVERSION]: the tree sees a loaded module (virtual hosts have a real one)
+loaded()
+{
+	mkdir -p "$tree/sys/module/smc"
+	echo "$1" > "$tree/sys/module/smc/version"
+	echo "${2:-other}" > "$tree/sys/module/smc/srcversion"
+}
+
 # Make the package of the next version, whose code differs
 next_package()
 {
@@ -150,12 +158,18 @@ if [ "$mode" = rpm ]; then
 	mkdir -p "$tree/usr/share/licenses"
 	files > "$tmp/before"
 	# (--force-debian: Debian has no database of installed RPMs.)
+	loaded 0.0.9
 	in_tree rpm -i --nodeps --force-debian "kmod-smc-$version-1.x86_64.rpm" "smc-utils-$version-1.x86_64.rpm" \
 		> "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
 		in_tree smcctl --version >> "$tmp/log"
 	result "they can be installed, and modprobe takes the modules" $?
+	grep -q "the module of version 0.0.9 stays loaded" "$tmp/log"
+	result "... and the loaded module stays, it says" $?
 	in_tree rpm -e --force-debian kmod-smc smc-utils > "$tmp/log" 2>&1 && in_kernel "$new"
 	result "removed: the modules of the kernel are back" $?
+	grep -q "the module is uninstalled, but stays loaded" "$tmp/log"
+	result "... and what is loaded stays until it has no users, it says" $?
+	rm -r "$tree/sys/module"
 	files | diff "$tmp/before" - > "$tmp/log"
 	result "... and nothing is left" $?
 	# the sources that are packed into the RPM
@@ -165,6 +179,18 @@ if [ "$mode" = rpm ]; then
 		[ -e "$out/staged/usr/local/bin/smc_run" ] && in_tree "${built[@]}" uninstall >> "$tmp/log" 2>&1 &&
 		find "$out/staged" ! -type d >> "$tmp/log" && [ -z "$(find "$out/staged" ! -type d)" ]
 	result "make uninstall removes what make install has installed" $?
+	built=(make -j2 -C "smc-$version" "KDIR=$cache/kernels/6.12/headers" STRIPPED=y)
+	loaded 0.0.9
+	in_tree "${built[@]}" install > "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
+		in_tree /usr/local/sbin/smcctl --version >> "$tmp/log" && grep -q "the module of version 0.0.9 stays loaded" "$tmp/log"
+	result "without DESTDIR modprobe takes the modules, and the loaded one stays" $?
+	in_tree "${built[@]}" uninstall > "$tmp/log" 2>&1 && in_kernel "$new" && grep -q "the module is uninstalled, but stays loaded" "$tmp/log"
+	result "... uninstalled: the modules of the kernel are back" $?
+	rm -r "$tree/sys/module"
+	# (folders of /usr/local stay: they are no property of ours)
+	files | comm -13 "$tmp/before" - | while read -r f; do [ -d "$tree/$f" ] || echo "$f"; done > "$tmp/log"
+	[ ! -s "$tmp/log" ]
+	result "... and no file is left" $?
 	echo "1..$n"
 	exit $rc
 fi
@@ -239,10 +265,7 @@ else
 	kernels=()
 fi
 
-# the loaded module, for the message (virtual hosts have a real one)
-mkdir -p "$tree/sys/module/smc"
-echo "$version" > "$tree/sys/module/smc/version"
-in_tree modinfo -k "$old" -F srcversion smc > "$tree/sys/module/smc/srcversion"
+loaded "$version" "$(in_tree modinfo -k "$old" -F srcversion smc)"
 in_tree dpkg -i next.deb > "$tmp/log" 2>&1 && [ -e "$tree/usr/src/smc-$next" ] && each_kernel built "$next"
 result "upgraded${kernels:+: DKMS has built the next version for both kernels}" $?
 grep -q "the module of version $version stays loaded" "$tmp/log"
