@@ -2,11 +2,11 @@
 # shellcheck shell=dash
 #
 # The life of the package smc-dkms on hosts that run the Debian tree of scripts/check-packages.sh, where it is
-# installed and DKMS has built it: the module is loaded by its name, transfers by RDMA; then the package is
-# upgraded to /t/next.deb, and removed, while a connection is open, which continues; at the end the in-tree
-# module is back.
+# installed and DKMS has built it: the module is loaded by its name, udev restores its settings, it transfers by
+# RDMA; then the package is upgraded to /t/next.deb, and removed, while a connection is open, which continues; at
+# the end the in-tree module is back.
 
-CASES="load:300 traffic:200 upgraded:600 removed:600 back:400 unload:60"
+CASES="load:300 restored:200 traffic:200 upgraded:600 removed:600 back:400 unload:60"
 export CASES
 
 BYTES=2097152
@@ -40,6 +40,36 @@ case_load()
 	# an upgrade to the loaded module has nothing to say
 	expect "words" -z "$(in_tree /run/unload.sh --replaced 2>&1)"
 	sync_barrier loaded || exit 1
+}
+
+wmem_is()
+{
+	[ "$(cat /proc/sys/net/smc/wmem)" -eq "$1" ]
+}
+
+# What was saved comes back with the module. systemd does not run here: what it would be asked to start is started.
+case_restored()
+{
+	ueid=PACKAGES-TEST-EID
+	echo "net.smc.wmem = 131072" > "$TREE/etc/sysctl.d/90-packages.conf"
+	in_tree /usr/sbin/smcctl ueid add $ueid || fail "ueid add"
+	in_tree /usr/sbin/smcctl save /etc/smc.conf || fail "save"
+	in_tree /usr/sbin/modprobe -r smc_diag smc || fail "modprobe -r"
+	in_tree /lib/systemd/systemd-udevd --daemon || fail "udevd"
+	in_tree /usr/sbin/modprobe -a smc smc_diag || fail "modprobe"
+	wait_for 60 wmem_is 131072 || fail "udev has not set net.smc.wmem"
+	in_tree /usr/bin/udevadm settle --timeout=60
+	in_tree /usr/bin/udevadm info -q property -p /module/smc > /run/udev
+	in_tree /usr/bin/udevadm control --exit
+	grep -q '^SYSTEMD_WANTS=.*smc-restore.service' /run/udev || fail "udev asks for: $(cat /run/udev)"
+	! in_tree /usr/sbin/smcctl ueid | grep -q $ueid || fail "the EID has outlived the module"
+	unit=$(find "$TREE/usr/lib/systemd" "$TREE/lib/systemd" -name smc-restore.service | head -1)
+	start=$(sed -n "s/^ExecStart=//p" "$unit" | sed "s|\${SMC_CONF}|/etc/smc.conf|")
+	# shellcheck disable=SC2086 # a command and its arguments
+	in_tree $start || fail "$start"
+	in_tree /usr/sbin/smcctl ueid | grep -q $ueid || fail "the EID is not restored"
+	rm "$TREE/etc/sysctl.d/90-packages.conf" "$TREE/etc/smc.conf"
+	sync_barrier restored || exit 1
 }
 
 # connect SUBTEST...: RUN=exec: replaces the shell
