@@ -230,7 +230,7 @@ ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, b
 
 	spin_lock_bh(&conn->lock);
 	if (unlikely(!smc_conn_state_may_send(conn->state))) {
-		/* aborted, or closed by the peer, while this copied: too late, as if it had begun now */
+		/* aborted, or closed by the peer, while this copied: as if it had begun now */
 		spin_unlock_bh(&conn->lock);
 		iov_iter_revert(from, done);
 		return -EPIPE;

@@ -64,7 +64,7 @@ static void recvmsg_wait_data(struct smc_sock *smc, struct smc_conn *conn,
 	struct sock *sk = smc_sock_sk(smc);
 
 	sock_owned_by_me(sk);
-	/* as on TCP, before the first byte of a call, once, and the time does not count as waited */
+	/* as on TCP, once, before the first byte, and the time does not count as waited */
 	if (sk_can_busy_loop(sk) && !call->got_some && !call->polled) {
 		call->polled = true;
 		if (recvmsg_busy_poll(smc, conn, call))

@@ -255,8 +255,9 @@ static void place_fallen(unsigned int n)
 }
 
 /*
- * The peer closes while send() copies from a page that arrives later. As on TCP the bytes are lost, the
- * call does not know, and the next one fails. SERVER is an address of this host that has an RNIC.
+ * The peer closes while send() copies from a page that arrives later. As on TCP the bytes are lost,
+ * the call does not know, and the next one fails. SERVER is an address of this host that has an
+ * RNIC.
  */
 static void place_late(unsigned int n)
 {
