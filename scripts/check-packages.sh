@@ -157,8 +157,8 @@ if [ "$mode" = rpm ]; then
 	# of the package filesystem, where RPMs are used
 	mkdir -p "$tree/usr/share/licenses"
 	files > "$tmp/before"
-	# (--force-debian: Debian has no database of installed RPMs.)
 	loaded 0.0.9
+	# (--force-debian: Debian has no database of installed RPMs.)
 	in_tree rpm -i --nodeps --force-debian "kmod-smc-$version-1.x86_64.rpm" "smc-utils-$version-1.x86_64.rpm" \
 		> "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
 		in_tree smcctl --version >> "$tmp/log"

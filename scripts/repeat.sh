@@ -68,8 +68,9 @@ row()
 # once RUN: run it and write down the result
 once()
 {
-	local level seed log began verdict=passed
+	local level seed log began before verdict=passed
 
+	before=$(row "$1")
 	read -ra level <<< "$(level_of "$1")"
 	seed=$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 	log=$results/$1.$seed.log
@@ -77,25 +78,16 @@ once()
 	SEED=$seed "${level[0]}" "${level[@]:1}" "$1" > "$log" 2>&1 || verdict=failed
 	echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) $commit $code $seed $(($(date +%s) - began)) $verdict" >> "$results/$1"
 	if [ $verdict = failed ]; then
-		echo "$1: failed after $(row_before "$1") in a row, seed $seed: $log"
+		echo "$1: failed after $before in a row, seed $seed: $log"
 		return 1
 	fi
 	rm -f "$log"
-	echo "$1: $(row "$1") of $wanted, seed $seed"
-}
-
-# row_before RUN: print how often it had passed in a row before its last result
-row_before()
-{
-	awk -v code="$code" '
-		$3 != code { next }
-		{ before = n; n = $6 == "passed" ? n + 1 : 0 }
-		END { print before + 0 }' "$results/$1"
+	echo "$1: $((before + 1)) of $wanted, seed $seed"
 }
 
 for run in "$@"; do
 	# shellcheck disable=SC2046 # a program and its argument
-	$(level_of "$run" | sed 's/check-uml.sh/& --list/; s/check-vm.sh/& --list/') "$run" | cut -f2 | grep -Fqx -- "$run" ||
+	$(level_of "$run" | sed 's/\.sh/& --list/') "$run" | cut -f2 | grep -Fqx -- "$run" ||
 		die "there is no run '$run'"
 done
 mkdir -p "$results"

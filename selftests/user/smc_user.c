@@ -256,8 +256,8 @@ static void place_fallen(unsigned int n)
 
 /*
  * The peer closes while send() copies from a page that arrives later. As on TCP the bytes are lost,
- * the call does not know, and the next one fails. SERVER is an address of this host that has an
- * RNIC.
+ * the call does not know, and the next one fails. SERVER is an address of this host, and
+ * leads to it over RDMA.
  */
 static void place_late(unsigned int n)
 {
