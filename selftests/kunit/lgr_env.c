@@ -320,6 +320,11 @@ bool env_wait(const u32 *counter, u32 value)
 	return WAIT_FOR(smp_load_acquire(counter) >= value);	/* see fake_llc_terminated() */
 }
 
+bool env_wait_sleeper(wait_queue_head_t *wq)
+{
+	return WAIT_FOR(wq_has_sleeper(wq));
+}
+
 bool env_wait_count(u32 n)
 {
 	return WAIT_FOR(env_count_groups() == n &&

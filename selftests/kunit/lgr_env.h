@@ -120,6 +120,7 @@ void fake_conn_put(struct fake_conn *conn);
 
 u32 env_count_groups(void);
 bool env_wait(const u32 *counter, u32 value);
+bool env_wait_sleeper(wait_queue_head_t *wq);
 bool env_wait_count(u32 n);
 bool env_wait_qps(struct lgr_env *env, u32 n);
 bool env_wait_no_qp(struct lgr_env *env);

@@ -1574,6 +1574,8 @@ static void lgr_fence_last_link(struct kunit *test)
 	fence_stop_flush(env);
 	smc_link_fail(first, SMC_LINK_PORT_DOWN);
 	KUNIT_ASSERT_TRUE(test, env_wait(&env->fake->nsteps, 1));
+	/* a work that still looked for a usable link would name the reason of the first one */
+	KUNIT_ASSERT_TRUE(test, env_wait_sleeper(&lgr->fence_wait));
 	smc_link_fail(second, SMC_LINK_QP_ERROR);
 	KUNIT_EXPECT_TRUE(test, env_wait(&conn->terminated, 1));
 	KUNIT_EXPECT_EQ(test, conn->reason, SMC_LINK_QP_ERROR);
