@@ -69,6 +69,8 @@
 #define TYPE_CLASS_OPTIONAL	0x80
 
 #define ID_STEP		0x100
+/* What a group takes without its links and regions. */
+#define LGR_BYTES	(sizeof(struct smc_lgr) + SMC_LGR_RTOKENS * sizeof(struct smc_rtoken))
 #define EXIT_WARN_TIME	(30 * HZ)	/* interval of warnings during an unlimited wait */
 #define LINGER_MS	200		/* from DELETE LINK to destroying the queue pairs */
 
@@ -661,6 +663,7 @@ static void lgr_free(struct smc_lgr *lgr)
 /* The group holds nothing any more that is charged to its host. */
 static void lgr_leave_host(struct smc_lgr *lgr)
 {
+	smc_host_uncharge(lgr->host, LGR_BYTES);
 	smc_host_del_lgr(lgr->host);
 	smc_host_put(lgr->host);
 }
@@ -779,7 +782,8 @@ static bool lgr_join_host(struct smc_lgr *lgr)
  * smc_lgr_begin(), or smc_lgr_discard() if one of both fails. Process context.
  *
  * Return: the group. ERR_PTR: -ENOMEM; -EMLINK: the host of the peer has too many groups, and none
- * can end for this one (net.smc.smcr_max_host_groups).
+ * can end for this one (net.smc.smcr_max_host_groups); -EUSERS, -ENOBUFS: a limit of memory, see
+ * smc_host_charge().
  */
 struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct smc_peer *peer)
 {
@@ -796,10 +800,16 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 		rc = -EMLINK;
 		goto put_host;
 	}
+	rc = smc_host_charge(lgr->host, LGR_BYTES, 0);
+	if (rc) {
+		smc_stats_inc(net, SMC_STAT_MEM_LIMITED);
+		goto leave_host;
+	}
+	rc = -ENOMEM;
 	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_LGR_RTOKENS,
 							    sizeof(*lgr->rtokens), GFP_KERNEL));
 	if (!lgr->rtokens)
-		goto leave_host;
+		goto uncharge;
 	lgr->began_at = get_jiffies_64();
 	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
 	/* not WQ_MEM_RECLAIM: a thread per group, and freeing memory never waits for a group */
@@ -836,6 +846,8 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 
 free_rtokens:
 	kvfree(lgr->rtokens);
+uncharge:
+	smc_host_uncharge(lgr->host, LGR_BYTES);
 leave_host:
 	smc_host_end_lgr(lgr->host);
 	smc_host_del_lgr(lgr->host);

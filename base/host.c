@@ -2,13 +2,15 @@
 /*
  * Peer hosts, and what each may cost us: link groups, and memory of regions.
  *
- * Any host that reaches a listener can begin first contacts, each of which gets a group with an RMB
- * and a send region; connections that it aborts leave RMBEs in quarantine. Three limits keep that
- * from taking the memory of all others (Documentation/decisions/0019-limits-per-host.md):
+ * Any host that reaches a listener can begin first contacts, each of which gets a group with a
+ * queue pair, an RMB and a send region; connections that it aborts leave RMBEs in quarantine.
+ * Three limits keep that from taking the memory of all others
+ * (Documentation/decisions/0019-limits-per-host.md):
  * - a host has at most net.smc.smcr_max_host_groups groups;
  * - a host takes at most net.smc.smcr_max_host_kb of memory, by default an eighth of the next;
- * - all regions of the machine together take at most net.smc.smcr_max_mem_kb, by default a
- *   sixteenth of its memory, and a namespace at most three times of what the others have left.
+ * - all groups, queue pairs and regions of the machine together take at most
+ *   net.smc.smcr_max_mem_kb, by default a sixteenth of its memory, and a namespace at most three
+ *   times of what the others have left.
  * The hosts of an IPv6 /64 together get what four hosts get. Memory that connections can do without
  * is taken only up to half of each limit.
  * At a limit, new connections are TCP. Connections that stand go on; one that still has its first
@@ -29,6 +31,8 @@
 #define HOST_SHARE_PART		8
 /* All hosts of an IPv6 /64, whose addresses one host may use, together: so many times as much. */
 #define HOST_SUBNET_TIMES	4
+/* Charged to the cgroup of the connection that needs it, where no process is killed at a limit. */
+#define HOST_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 /* A namespace may have this many times the memory that is left for all. */
 #define HOST_NET_SHARE		3
 
@@ -39,7 +43,7 @@ static struct rhashtable hosts;		/* under hosts_mutex */
 static DEFINE_MUTEX(hosts_mutex);
 /* Protects counters: of all hosts, smc_settings.mem_bytes, the next one. Leaf, any context. */
 static DEFINE_SPINLOCK(hosts_lock);
-static u64 hosts_bytes;			/* regions of all hosts */
+static u64 hosts_bytes;			/* of all hosts */
 
 static const struct rhashtable_params hosts_params = {
 	.key_len = sizeof(struct smc_host_key),
@@ -65,8 +69,20 @@ struct in6_addr smc_host_addr(const struct in6_addr *peer)
 	return addr;
 }
 
-/* Return the host or the /64 with a reference, or NULL: no memory. */
-static struct smc_host *host_find_or_add(const struct smc_host_key *key)
+/*
+ * Allocate a host that may turn out to be known. Not under the mutex: a cgroup that is short of
+ * memory would delay all others.
+ */
+static struct smc_host *host_alloc(void)
+{
+	return smc_fault_null(HOST, kzalloc(sizeof(struct smc_host), HOST_GFP));
+}
+
+/*
+ * Return the host or the /64 with a reference, or NULL: no memory. @fresh: from host_alloc(), taken
+ * and set to NULL if the host was not known.
+ */
+static struct smc_host *host_find_or_add(const struct smc_host_key *key, struct smc_host **fresh)
 {
 	struct smc_host *host;
 
@@ -76,16 +92,15 @@ static struct smc_host *host_find_or_add(const struct smc_host_key *key)
 		refcount_inc(&host->ref);
 		return host;
 	}
-	host = smc_fault_null(HOST, kzalloc(sizeof(*host), GFP_KERNEL_ACCOUNT));
+	host = *fresh;
 	if (!host)
 		return NULL;
 	host->key = *key;
 	refcount_set(&host->ref, 1);
 	if (smc_fault_rc(HOST_INSERT, -ENOMEM,
-			 rhashtable_insert_fast(&hosts, &host->node, hosts_params))) {
-		kfree(host);
+			 rhashtable_insert_fast(&hosts, &host->node, hosts_params)))
 		return NULL;
-	}
+	*fresh = NULL;
 	return host;
 }
 
@@ -113,24 +128,30 @@ static void host_put_locked(struct smc_host *host)
  */
 struct smc_host *smc_host_get(struct net *net, const struct in6_addr *peer)
 {
+	bool has_subnet = !ipv6_addr_v4mapped(peer);
+	struct smc_host *fresh, *fresh_subnet;
 	struct smc_host_key key;
 	struct smc_host *host;
 
+	fresh = host_alloc();
+	fresh_subnet = has_subnet ? host_alloc() : NULL;
 	memset(&key, 0, sizeof(key));
 	key.net = net;
 	key.addr = *peer;
 	mutex_lock(&hosts_mutex);
-	host = host_find_or_add(&key);
-	if (host && !host->subnet && !ipv6_addr_v4mapped(peer)) {
+	host = host_find_or_add(&key, &fresh);
+	if (host && !host->subnet && has_subnet) {
 		key.addr = smc_host_addr(peer);
 		key.subnet = true;
-		host->subnet = host_find_or_add(&key);
+		host->subnet = host_find_or_add(&key, &fresh_subnet);
 		if (!host->subnet) {
 			host_put_locked(host);
 			host = NULL;
 		}
 	}
 	mutex_unlock(&hosts_mutex);
+	kfree(fresh);
+	kfree(fresh_subnet);
 	return host;
 }
 
@@ -319,7 +340,7 @@ static int host_charge(struct smc_host *host, u64 bytes, u64 spare, u32 times)
 /**
  * smc_host_charge() - Charge memory to a host, its namespace and the machine
  * @host: host
- * @bytes: of a region
+ * @bytes: of a region, a group or a queue pair
  * @spare: bytes that must be left at each limit
  *
  * Any context.

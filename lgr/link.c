@@ -14,6 +14,8 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <smc/base/fault.h>
+#include <smc/base/host.h>
+#include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include "internal.h"
 
@@ -91,6 +93,35 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
 
 /* ---- creation and references ---- */
 
+/* Charge a queue pair to the host of the peer. Return 0 or an error of smc_host_charge(). */
+static int link_charge(struct smc_link *link, const struct smc_qp *qp)
+{
+	u64 bytes = smc_qp_get_bytes(qp);
+	int rc = smc_host_charge(link->lgr->host, bytes, 0);
+
+	if (rc)
+		smc_stats_inc(link->lgr->net, SMC_STAT_MEM_LIMITED);
+	else
+		link->charged = bytes;
+	return rc;
+}
+
+static struct smc_qp *link_create_qp(struct smc_link *link, const struct smc_wr_events *events)
+{
+	struct smc_qp *qp;
+	int rc;
+
+	qp = smc_qp_create(link->path.dev, link->path.port, link->lgr->net, events, link);
+	if (IS_ERR(qp))
+		return qp;
+	rc = link_charge(link, qp);
+	if (!rc)
+		return qp;
+	smc_qp_destroy(qp);
+	smc_qp_free(qp);
+	return ERR_PTR(rc);
+}
+
 /**
  * smc_link_create() - create a link
  * @lgr: its group; stays until smc_link_shutdown()
@@ -101,7 +132,8 @@ const char *smc_link_reason_str(enum smc_link_reason reason)
  *
  * The link has a queue pair in INIT and a random first PSN. Process context.
  *
- * Return: the link with one reference, or ERR_PTR.
+ * Return: the link with one reference. ERR_PTR: -EUSERS, -ENOBUFS: a limit of memory, see
+ * smc_host_charge(); -ENOMEM and errors of the device.
  */
 struct smc_link *smc_link_create(struct smc_lgr *lgr, u32 slot, struct smc_path *path,
 				 const struct smc_wr_events *events)
@@ -123,7 +155,7 @@ struct smc_link *smc_link_create(struct smc_lgr *lgr, u32 slot, struct smc_path 
 	link->psn = get_random_u32() & 0xffffff;
 	link->mtu = link->path.gid.mtu;
 	link->last_rx = jiffies;
-	qp = smc_qp_create(link->path.dev, link->path.port, lgr->net, events, link);
+	qp = link_create_qp(link, events);
 	if (IS_ERR(qp)) {
 		smc_path_put(&link->path);
 		kfree(link);
@@ -415,6 +447,7 @@ void smc_link_shutdown(struct smc_link *link, void (*unmap)(struct smc_link *lin
 	if (unmap)
 		unmap(link);
 	smc_qp_destroy(link->qp);
+	smc_host_uncharge(link->lgr->host, link->charged);
 	/* Connections may keep the link, but not the device: its removal waits for this put. */
 	smc_ib_device_put(link->path.dev);
 	link_change_state(link, SMC_LINK_EV_DRAINED);

@@ -41,6 +41,14 @@
 #define SPILLS			4
 #define SPILL_LEN		(SMC_WR_LLC_MAX - RECV_LEN)
 
+/*
+ * What a request, a gather element and a completion take in the queues of the device, which does
+ * not tell. Common RNICs and devices in software are near these figures.
+ */
+#define WQE_LEN			64
+#define SGE_LEN			16
+#define CQE_LEN			64
+
 #define MSG_STRIDE		64	/* a message, aligned */
 #define PIECE_MSGS		64	/* messages per allocation, to avoid large ones */
 
@@ -217,6 +225,27 @@ static int qp_create_verbs(struct smc_qp *qp, u8 port)
 	rc = qp_create_ib_qp(qp);
 	return rc ?: smc_qp_modify_to_init(qp->qp, port, IB_ACCESS_LOCAL_WRITE |
 							 IB_ACCESS_REMOTE_WRITE);
+}
+
+/**
+ * smc_qp_get_bytes() - Return what a queue pair takes of our memory
+ * @qp: queue pair from smc_qp_create(), not destroyed
+ *
+ * Its buffers and slots, and an estimate of the device's queues. Any context.
+ *
+ * Return: bytes.
+ */
+u64 smc_qp_get_bytes(const struct smc_qp *qp)
+{
+	u64 nsends = SEND_WRS(qp->nslots), nrecvs = qp->nrecvs, bytes;
+	u32 i;
+
+	bytes = nsends * (WQE_LEN + qp->max_sge * SGE_LEN) + nrecvs * (WQE_LEN + 2 * SGE_LEN) +
+		(nsends + nrecvs) * CQE_LEN;
+	for (i = 0; i < qp->nmem; i++)
+		bytes += qp->mem[i].len;
+	return bytes + SMC_WR_LLC_MAX + (u64)qp->nslots * sizeof(*qp->slots) +
+	       nrecvs * sizeof(*qp->recvs);
 }
 
 /**

@@ -1241,6 +1241,35 @@ static void lgr_add_link_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_add_link(lgr, &path, 0)), -ECONNABORTED);
 }
 
+/* Groups and queue pairs are charged to the host of the peer, and given back with them. */
+static void lgr_charged(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
+	struct smc_link *first = smc_lgr_get_link(lgr, 0), *second;
+	struct lgr_env *env = test->priv;
+	u64 bytes = lgr->host->bytes;
+	struct smc_path path;
+
+	KUNIT_EXPECT_GE(test, first->charged, smc_qp_get_bytes(first->qp));
+	KUNIT_EXPECT_GE(test, bytes, first->charged + sizeof(*lgr));
+	second = env_add_link(test, lgr);
+	KUNIT_EXPECT_EQ(test, lgr->host->bytes, bytes + second->charged);
+
+	smc_host_mem_max = 1;
+	fake_ib_path(env->fake, &path);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_add_link(lgr, &path, 0)), -EUSERS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&env->fake->nqp), 2);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_alloc(&init_net, SMC_SERVER, &lgr->peer)), -EUSERS);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited + 2);
+	smc_host_mem_max = 0;
+
+	smc_lgr_del_link(second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, lgr->host->bytes, bytes);
+	smc_link_put(first);
+	smc_link_put(second);
+}
+
 static void lgr_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
@@ -1893,6 +1922,7 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_link_numbers),
 	KUNIT_CASE(lgr_pick_link),
 	KUNIT_CASE(lgr_add_link_fails),
+	KUNIT_CASE(lgr_charged),
 	KUNIT_CASE(lgr_link_fails),
 	KUNIT_CASE(lgr_links_fail),
 	KUNIT_CASE(lgr_last_link_fails),

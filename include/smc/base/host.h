@@ -31,7 +31,7 @@ struct smc_host_key {
  *	this is a /64
  * @lgrs: groups that live
  * @lgrs_ending: groups that are dead, but not freed yet
- * @bytes: memory of the regions of all these groups
+ * @bytes: memory of these groups, their queue pairs and their regions
  *
  * The counters are protected by one lock of base/host.c.
  */

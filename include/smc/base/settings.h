@@ -95,8 +95,8 @@ enum smc_region_type {
  * @rmb_max: KiB that all RMBs of the namespace may take, 0: no limit
  * @rmb_bytes: bytes that they take
  * @host_groups: groups that one peer host may have, 0: no limit (sysctl smcr_max_host_groups)
- * @host_mem: KiB that the regions of one peer host may take, 0: an eighth of smc_host_mem_max
- * @mem_bytes: bytes of all regions; under the lock of base/host.c
+ * @host_mem: KiB that the groups with one peer host may take, 0: an eighth of smc_host_mem_max
+ * @mem_bytes: bytes of all groups, queue pairs and regions; under the lock of base/host.c
  * @link_policy: how links are chosen for connections, enum smc_link_policy
  * @balance: move connections to links that are added
  * @write_imm: announce to native peers, and use with them, immediate values in place of CDC

@@ -331,6 +331,7 @@ struct smc_qp_attr {
 
 struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
 			     const struct smc_wr_events *events, void *ctx);
+u64 smc_qp_get_bytes(const struct smc_qp *qp);
 int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr);
 void smc_qp_drain_begin(struct smc_qp *qp, wait_queue_head_t *wait);
 unsigned long smc_qp_drain_left(const struct smc_qp *qp);
