@@ -266,7 +266,6 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	force_tcp = sock_connect_refused(smc, &peer, port);
 	if (!force_tcp && smc_deferred_suits(smc, &peer, port) && !smc_deferred_start(smc))
 		return SMC_DEFERRED_OVER;
-	/* not before: it makes the caller the probe of a server, and a deferred one tries none */
 	if (!force_tcp)
 		force_tcp = smc_hs_check_allowed(sock_net(sk), &peer, port);
 	if (force_tcp)

@@ -413,7 +413,8 @@ static enum smc_hs_next client_await_accept(struct smc_hs_ctx *ctx)
 static void client_run(struct smc_hs_ctx *ctx)
 {
 	if (client_check_tcp(ctx) || smc_hs_admit(ctx) || smc_hs_find_path(ctx) ||
-	    client_propose(ctx) || client_await_accept(ctx) || client_take_accept(ctx))
+	    smc_hs_begin_probe(ctx) || client_propose(ctx) || client_await_accept(ctx) ||
+	    client_take_accept(ctx))
 		return;
 	if (ctx->first ? client_join_first(ctx) : client_join_subsequent(ctx))
 		return;

@@ -76,6 +76,7 @@ static struct workqueue_struct *hs_poll_wq;
 /* Release what the context still owns. After SMC_HS_SMC the connection belongs to res.conn. */
 static void hs_undo(struct smc_hs_ctx *ctx)
 {
+	smc_hs_end_probe(ctx);
 	if (ctx->llc_armed)
 		smc_llc_fc_end(ctx->link);
 	if (ctx->conn)
@@ -151,6 +152,7 @@ static void hs_work(struct work_struct *work)
 	cancel_delayed_work_sync(&hs->first_work);
 	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
 	if (!ctx) {
+		smc_stats_inc(hs->net, hs->server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
 		smc_clcsock_unhook(hs->clcsock);
 		hs->done(hs, &none);
 		return;

@@ -80,6 +80,7 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @llc_armed: smc_llc_fc_begin() was called, smc_llc_fc_end() has to be
  * @eof: the peer sent FIN while the handshake waited for LLC
  * @option_agreed: both ends sent the SMC option: a fallback needs a Decline
+ * @probe: client: the probe of a server in the negative cache: smc_negcache_end() has to be called
  * @accept_at: jiffies when the Accept was sent, or had arrived
  * @clc_err: -errno of the CLC exchange, why no CLC message arrived
  * @tcp_failed: TCP did not connect: the handshake did not begin and is not counted
@@ -120,6 +121,7 @@ struct smc_hs_ctx {
 	bool llc_armed;
 	bool eof;
 	bool option_agreed;
+	bool probe;
 	unsigned long accept_at;
 	int clc_err;
 	bool tcp_failed;
@@ -142,6 +144,8 @@ enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherw
 enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx);
 void smc_hs_cache_port(struct smc_hs_ctx *ctx, u32 reason);
 void smc_hs_cache_host(struct smc_hs_ctx *ctx, u32 reason);
+enum smc_hs_next smc_hs_begin_probe(struct smc_hs_ctx *ctx);
+void smc_hs_end_probe(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx);
 
 /* handshake/wait.c */

@@ -5,8 +5,11 @@
  * A server that supports SMC but cannot be reached over its RNIC, for example because UDP port
  * 4791 is filtered, delays every new connection by a deadline. So our connections to it use TCP
  * without a handshake for some time: 30 s at first, twice as long after each further failure in a
- * row, 10 min at most. After that one connection tries again (the probe); all others use TCP until
- * its result is known. A success removes the server from the cache.
+ * row, 10 min at most. After that one connection tries again (the probe); from the moment at which
+ * it sends its Proposal all others use TCP until its result is known. A success removes the server
+ * from the cache. A probe that ends for another reason says nothing: another one may follow at
+ * once. A connection that does not come so far, because the port is closed or the peer sends no SMC
+ * option, is no probe.
  *
  * The key is what is known of a server before anything is sent: its IP address on the TCP path,
  * and its port. An entry without a port is a host: its RNIC cannot be reached. An entry with a
@@ -50,7 +53,9 @@ struct negcache_key {
  * @reason: diagnosis code of the last failure
  * @period: how long the server is avoided after the last failure, in jiffies
  * @until: end of that time, or of the probe
- * @probing: one connection may try a handshake
+ * @probing: a probe runs, and no result is known
+ * @nprobes: connections that are probes: more than one if they had sent their SYNs before the
+ *	first of them sent its Proposal
  * @rcu: the table is read under RCU
  */
 struct negcache_entry {
@@ -61,6 +66,7 @@ struct negcache_entry {
 	unsigned long period;
 	unsigned long until;
 	bool probing;
+	u32 nprobes;
 	struct rcu_head rcu;
 };
 
@@ -109,17 +115,37 @@ static struct negcache_entry *negcache_find(struct negcache *nc, const struct in
 	return rhashtable_lookup_fast(&nc->table, &key, negcache_params);
 }
 
-/* Return the reason not to try now, or 0; then the caller is the probe. */
-static u32 negcache_entry_try(struct negcache *nc, struct negcache_entry *e)
+/* Return the reason not to try now, or 0. */
+static u32 negcache_entry_reason(const struct negcache_entry *e)
 {
-	lockdep_assert_held(&nc->lock);
+	return e && time_before(jiffies, e->until) ? e->reason : 0;
+}
+
+static void negcache_entry_begin(struct negcache_entry *e)
+{
 	if (!e)
-		return 0;
-	if (time_before(jiffies, e->until))
-		return e->reason;
+		return;
 	e->until = jiffies + PROBE_TIME;
 	e->probing = true;
-	return 0;
+	e->nprobes++;
+}
+
+static void negcache_entry_end(struct negcache_entry *e)
+{
+	/* an entry that was added meanwhile has no probe */
+	if (!e || !e->nprobes || --e->nprobes || !e->probing)
+		return;
+	e->probing = false;
+	e->until = jiffies;
+}
+
+/* Look up a server. Return false if nothing is known of it. RCU, and for changes nc->lock. */
+static bool negcache_find_both(struct negcache *nc, const struct in6_addr *addr, u16 port,
+			       struct negcache_entry **e, struct negcache_entry **host)
+{
+	*e = negcache_find(nc, addr, port);
+	*host = negcache_find(nc, addr, 0);
+	return *e || *host;
 }
 
 /**
@@ -128,32 +154,82 @@ static u32 negcache_entry_try(struct negcache *nc, struct negcache_entry *e)
  * @addr: IP address of the server, IPv4 as v4-mapped
  * @port: TCP port of the server
  *
- * When the time of an entry is over, the first caller gets 0 and becomes the probe. All others get
- * the reason until smc_negcache_add() or smc_negcache_del() reports the result of the probe, or
- * PROBE_TIME is over. Any context.
+ * Any context.
  *
  * Return: 0 to try, or the diagnosis code of the last failure: use TCP.
  */
 u32 smc_negcache_check(struct net *net, const struct in6_addr *addr, u16 port)
 {
 	struct negcache *nc = negcache_of(net);
+	struct negcache_entry *e, *host;
 	u32 reason = 0;
 
 	if (!READ_ONCE(nc->count))
 		return 0;
 	rcu_read_lock();
-	if (!negcache_find(nc, addr, port) && !negcache_find(nc, addr, 0)) {
+	if (!negcache_find_both(nc, addr, port, &e, &host)) {
 		rcu_read_unlock();
 		return 0;
 	}
 	spin_lock_bh(&nc->lock);
-	/* the port first: a connection that this stops must not become the probe of the host */
-	reason = negcache_entry_try(nc, negcache_find(nc, addr, port));
-	if (!reason)
-		reason = negcache_entry_try(nc, negcache_find(nc, addr, 0));
+	if (negcache_find_both(nc, addr, port, &e, &host))
+		reason = negcache_entry_reason(e) ?: negcache_entry_reason(host);
 	spin_unlock_bh(&nc->lock);
 	rcu_read_unlock();
 	return reason;
+}
+
+/**
+ * smc_negcache_begin() - a Proposal is about to be sent to a server
+ * @net: namespace
+ * @addr: IP address of the server, IPv4 as v4-mapped
+ * @port: TCP port of the server
+ *
+ * If the time of an entry is over, the caller is the probe: smc_negcache_check() returns the reason
+ * to all others until smc_negcache_add() or smc_negcache_del() reports the result,
+ * smc_negcache_end() says that there is none, or PROBE_TIME is over. Any context.
+ *
+ * Return: true if the caller is the probe, and has to call smc_negcache_end().
+ */
+bool smc_negcache_begin(struct net *net, const struct in6_addr *addr, u16 port)
+{
+	struct negcache *nc = negcache_of(net);
+	struct negcache_entry *e, *host;
+	bool probe;
+
+	if (!READ_ONCE(nc->count))
+		return false;
+	spin_lock_bh(&nc->lock);
+	/* a connection that one entry would stop by now is no probe of the other one */
+	probe = negcache_find_both(nc, addr, port, &e, &host) && !negcache_entry_reason(e) &&
+		!negcache_entry_reason(host);
+	if (probe) {
+		negcache_entry_begin(e);
+		negcache_entry_begin(host);
+	}
+	spin_unlock_bh(&nc->lock);
+	return probe;
+}
+
+/**
+ * smc_negcache_end() - a probe is over
+ * @net: namespace
+ * @addr: IP address of the server, IPv4 as v4-mapped
+ * @port: TCP port of the server
+ *
+ * After smc_negcache_add() or smc_negcache_del() if there was a result. Any context.
+ */
+void smc_negcache_end(struct net *net, const struct in6_addr *addr, u16 port)
+{
+	struct negcache *nc = negcache_of(net);
+	struct negcache_entry *e, *host;
+
+	spin_lock_bh(&nc->lock);
+	if (negcache_find_both(nc, addr, port, &e, &host)) {
+		negcache_entry_end(e);
+		negcache_entry_end(host);
+	}
+	spin_unlock_bh(&nc->lock);
 }
 
 /* Insert a new entry; a full cache drops the entry whose last failure is the oldest. */

@@ -245,6 +245,40 @@ void smc_hs_cache_host(struct smc_hs_ctx *ctx, u32 reason)
 }
 
 /**
+ * smc_hs_begin_probe() - client: the Proposal is about to be sent
+ * @ctx: handshake
+ *
+ * Process context.
+ *
+ * Return: HS_GO.
+ */
+enum smc_hs_next smc_hs_begin_probe(struct smc_hs_ctx *ctx)
+{
+	struct in6_addr peer;
+
+	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
+	ctx->probe = smc_negcache_begin(ctx->net, &peer,
+					smc_clcsock_peer_port(ctx->hs->clcsock));
+	return HS_GO;
+}
+
+/**
+ * smc_hs_end_probe() - undo smc_hs_begin_probe(), after the result was recorded
+ * @ctx: handshake
+ *
+ * Process context.
+ */
+void smc_hs_end_probe(struct smc_hs_ctx *ctx)
+{
+	struct in6_addr peer;
+
+	if (!ctx->probe)
+		return;
+	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
+	smc_negcache_end(ctx->net, &peer, smc_clcsock_peer_port(ctx->hs->clcsock));
+}
+
+/**
  * smc_hs_succeed() - end the handshake with SMC
  * @ctx: handshake with a connection
  *
@@ -277,7 +311,7 @@ enum smc_hs_next smc_hs_succeed(struct smc_hs_ctx *ctx)
  * @peer: client: address of the server, IPv4 as v4-mapped; server: NULL
  * @port: client: TCP port of the server
  *
- * Any context. See smc_negcache_check() for its side effect.
+ * Any context.
  *
  * Return: 0 to try, or the diagnosis code for using TCP.
  */

@@ -57,6 +57,22 @@ static void negcache_host(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, check(&a, 80), 0);
 }
 
+/* Nobody is the probe of a server that is unknown, or whose time is not over. */
+static void negcache_no_probe(struct kunit *test)
+{
+	struct in6_addr a = host_addr(1);
+
+	KUNIT_EXPECT_FALSE(test, smc_negcache_begin(&init_net, &a, 80));
+	smc_negcache_add(&init_net, &a, 80, WHY_PORT);
+	KUNIT_EXPECT_FALSE(test, smc_negcache_begin(&init_net, &a, 80));
+	/* the probe of an entry that was removed, and added by another connection */
+	smc_negcache_end(&init_net, &a, 80);
+	KUNIT_EXPECT_EQ(test, check(&a, 80), WHY_PORT);
+	smc_negcache_del(&init_net, &a, 80);
+	smc_negcache_end(&init_net, &a, 80);
+	KUNIT_EXPECT_EQ(test, check(&a, 80), 0);
+}
+
 static void negcache_full(struct kunit *test)
 {
 	struct in6_addr first = host_addr(1), last = host_addr(SMC_NEGCACHE_MAX + 1), addr;
@@ -78,6 +94,7 @@ static void negcache_full(struct kunit *test)
 static struct kunit_case negcache_cases[] = {
 	KUNIT_CASE(negcache_port),
 	KUNIT_CASE(negcache_host),
+	KUNIT_CASE(negcache_no_probe),
 	KUNIT_CASE(negcache_full),
 	{ }
 };

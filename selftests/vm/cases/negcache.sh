@@ -126,10 +126,42 @@ case_again()
 	done
 }
 
-# The first failure is cached for 30 s; then one connection tries SMC, and removes the entry.
+# with_tcp_server FUNCTION: host 2 calls it while a program of host 1 without SMC listens on port 4445
+with_tcp_server()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family inet --port 4445 &
+		server=$!
+		await_server 4445
+		sync_signal ready.tcp
+		sync_wait done.tcp 200 > /dev/null || exit 1
+		kill "$server"
+		wait "$server" || :
+	else
+		sync_wait ready.tcp > /dev/null || exit 1
+		"$1"
+		sync_signal done.tcp
+	fi
+}
+
+# Connections that say nothing of the RNIC: the port is closed, or its program has no SMC.
+no_probes()
+{
+	sleep 31
+	for _ in 1 2 3; do
+		! /t/smc_traffic client --connect "$(peer_addr)" --port 4446 --family smc connects:1 > /run/closed 2>&1 ||
+			fail "port 4446 is open"
+		/t/smc_traffic client --connect "$(peer_addr)" --port 4445 --family smc --require tcp connects:1 ||
+			fail "no connection without SMC"
+	done
+	expect "probes" "$(awk 'NR > 1 && $5' /proc/net/smc_negcache | wc -l)" -eq 0
+	expect "peers cached" "$(cached)" -eq 1
+}
+
+# The first failure is cached for 30 s; then the first connection that can tries SMC, and removes the entry.
 case_probe()
 {
-	[ "$HOST" = 1 ] || sleep 31
+	with_tcp_server no_probes
 	connect_once smc
 	expect "peers cached" "$(cached)" -eq 0
 }
