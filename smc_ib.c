@@ -396,23 +396,30 @@ static struct net_device *port_get_netdev(struct smc_ib_device *dev, u8 port)
 #endif
 }
 
+/* An index means another netdev, or none, in other namespaces. */
+static int ib_ifindex_in(const struct net_device *ndev, const struct net *net)
+{
+	return net_eq(dev_net(ndev), net) ? ndev->ifindex : 0;
+}
+
 /**
  * smc_ib_port_ifindex() - Return the ifindex of a port's netdev, for display
  * @dev: device
  * @port: port number
+ * @net: namespace of the reader
  *
  * Process context.
  *
- * Return: the ifindex; 0: the port has no netdev.
+ * Return: the ifindex; 0: the port has no netdev, or one of another namespace.
  */
-int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
+int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port, const struct net *net)
 {
 	struct net_device *own = port_get_netdev(dev, port);
 	const struct ib_gid_attr *attr;
 	int ifindex = 0;
 
 	if (own) {
-		ifindex = own->ifindex;
+		ifindex = ib_ifindex_in(own, net);
 		dev_put(own);
 		return ifindex;
 	}
@@ -423,7 +430,7 @@ int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port)
 	rcu_read_lock();
 	own = rdma_read_gid_attr_ndev_rcu(attr);
 	if (!IS_ERR(own))
-		ifindex = own->ifindex;
+		ifindex = ib_ifindex_in(own, net);
 	rcu_read_unlock();
 	rdma_put_gid_attr(attr);
 	return ifindex;

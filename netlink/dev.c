@@ -24,11 +24,13 @@ struct nl_dev_pick {
 /**
  * struct nl_dev_use - use of a device by link groups
  * @dev: device
+ * @net: namespace of the reader
  * @links: number of links by port
  * @critical: there is a group whose usable links all use this device
  */
 struct nl_dev_use {
 	const struct smc_ib_device *dev;
+	const struct net *net;
 	u32 links[SMC_PNET_PORTS_MAX + 1];
 	bool critical;
 };
@@ -56,6 +58,9 @@ static int nl_dev_count_links(struct smc_lgr *lgr, void *arg)
 	u32 usable = 0, here = 0;
 	struct smc_link *link;
 
+	/* as for groups: other namespaces than the initial one see their own only */
+	if (use->net != &init_net && lgr->net != use->net)
+		return 0;
 	smc_lgr_for_each_link(lgr, link) {
 		usable += smc_link_usable(link);
 		if (link->path.dev == use->dev && link->path.port <= SMC_PNET_PORTS_MAX) {
@@ -69,14 +74,15 @@ static int nl_dev_count_links(struct smc_lgr *lgr, void *arg)
 
 static int nl_dev_put_port(struct sk_buff *skb, struct smc_ib_device *dev, u8 port, u32 links)
 {
+	struct net *net = sock_net(skb->sk);
 	char id[SMC_PNET_ID_LEN + 1] = "";
-	bool by_user = smc_ib_port_pnetid(dev, port, sock_net(skb->sk), id);
+	bool by_user = smc_ib_port_pnetid(dev, port, net, id);
 	struct nlattr *nest;
 
 	nest = nla_nest_start(skb, port == 1 ? SMC_NLA_DEV_PORT : SMC_NLA_DEV_PORT2);
 	if (!nest || nla_put_u8(skb, SMC_NLA_DEV_PORT_PNET_USR, by_user) ||
 	    nla_put_string(skb, SMC_NLA_DEV_PORT_PNETID, id) ||
-	    nla_put_u32(skb, SMC_NLA_DEV_PORT_NETDEV, smc_ib_port_ifindex(dev, port)) ||
+	    nla_put_u32(skb, SMC_NLA_DEV_PORT_NETDEV, smc_ib_port_ifindex(dev, port, net)) ||
 	    nla_put_u8(skb, SMC_NLA_DEV_PORT_STATE, smc_ib_port_active(dev, port)) ||
 	    nla_put_u8(skb, SMC_NLA_DEV_PORT_VALID, 1) ||
 	    nla_put_u32(skb, SMC_NLA_DEV_PORT_LNK_CNT, links))
@@ -105,7 +111,7 @@ static int nl_dev_put_pci(struct sk_buff *skb, const struct device *parent)
 static int nl_dev_put(struct sk_buff *skb, struct netlink_callback *cb,
 		      const struct genl_family *family, const struct nl_dev_pick *pick)
 {
-	struct nl_dev_use use = { .dev = pick->dev };
+	struct nl_dev_use use = { .dev = pick->dev, .net = sock_net(skb->sk) };
 	char name[IB_DEVICE_NAME_MAX];
 	struct nlattr *nest;
 	unsigned long port;

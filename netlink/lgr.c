@@ -32,6 +32,12 @@ static u32 nl_link_uid(u32 uid)
 	return (__force u32)cpu_to_be32(uid);
 }
 
+/* Return the ifindex of a link's netdev; 0: that of a group in another namespace. */
+static u32 nl_link_ifindex(const struct smc_link *link, const struct net *net)
+{
+	return net_eq(link->lgr->net, net) ? link->path.gid.ifindex : 0;
+}
+
 static int nl_lgr_put_link(struct nl_lgr_walk *walk, const struct smc_link *link)
 {
 	struct sk_buff *skb = walk->skb;
@@ -56,7 +62,7 @@ static int nl_lgr_put_link(struct nl_lgr_walk *walk, const struct smc_link *link
 	    nla_put_string(skb, SMC_NLA_LINK_GID, gid) ||
 	    nla_put_string(skb, SMC_NLA_LINK_PEER_GID, peer_gid) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_CONN_CNT, atomic_read(&link->nconns)) ||
-	    nla_put_u32(skb, SMC_NLA_LINK_NET_DEV, link->path.gid.ifindex) ||
+	    nla_put_u32(skb, SMC_NLA_LINK_NET_DEV, nl_link_ifindex(link, sock_net(skb->sk))) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_UID, nl_link_uid(link->uid)) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_PEER_UID, nl_link_uid(READ_ONCE(link->peer_uid))) ||
 	    nla_put_u32(skb, SMC_NLA_LINK_STATE, smc_link_state_uapi(atomic_read(&link->state))) ||

@@ -85,7 +85,8 @@ static const u8 *nl_ueid_attr(struct genl_info *info)
 {
 	struct nlattr *attr = info->attrs[SMC_NLA_EID_TABLE_ENTRY];
 
-	if (!attr || nla_len(attr) != SMC_SETTINGS_UEID_LEN + 1)
+	if (!attr || nla_len(attr) != SMC_SETTINGS_UEID_LEN + 1 ||
+	    ((const u8 *)nla_data(attr))[SMC_SETTINGS_UEID_LEN])
 		return NULL;
 	return nla_data(attr);
 }

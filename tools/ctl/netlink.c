@@ -619,7 +619,7 @@ void ctl_json_copy_netdev(struct json_object *obj, const char *key, const struct
 
 	if (!ctl_nla_get_uint(attr, &index) || !index)
 		return;
-	/* a device in another network namespace has no name here */
+	/* gone meanwhile, or not of this namespace: older modules name those, too */
 	if (!if_indextoname((unsigned int)index, name))
 		snprintf(name, sizeof(name), "if%u", (unsigned int)index);
 	ctl_json_add_str(obj, key, name);

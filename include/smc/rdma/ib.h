@@ -112,7 +112,7 @@ void smc_ib_walk_ports(struct net *net,
 bool smc_ib_port_active(struct smc_ib_device *dev, u8 port);
 bool smc_ib_port_has_netdev(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
 bool smc_ib_port_is_below(struct smc_ib_device *dev, u8 port, struct net_device *ndev);
-int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port);
+int smc_ib_port_ifindex(struct smc_ib_device *dev, u8 port, const struct net *net);
 bool smc_ib_port_pnetid(struct smc_ib_device *dev, u8 port, struct net *net,
 			char id[SMC_PNET_ID_LEN + 1]);
 
