@@ -95,6 +95,7 @@ static struct fault_site_state fault_sites[] = {
 	SITE(IB_FIRST_MAC, "device"),
 
 	SITE(RULE, "admin"),
+	SITE(RULES_COPY, "admin"),
 	SITE(PNETID_ENTRY, "admin"),
 	SITE(PNETID_ANSWER, "admin"),
 	SITE(NOTIFY_MSG, "admin"),

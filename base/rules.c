@@ -319,24 +319,64 @@ bool smc_rules_get(struct net *net, u32 from, struct smc_rule *rule, u64 *hits)
 
 /* ---- namespaces -------------------------------------------------------------- */
 
-/* Copy the rules of the initial namespace to one that nobody knows yet. Return 0 or -ENOMEM. */
-static int rules_inherit(struct rules_net *r)
+/*
+ * Copy the rules of the initial namespace into @copy, which has @room for that many. Return their
+ * number, which may be more than @room.
+ */
+static u32 rules_copy_first(struct smc_rule *copy, u32 room)
 {
 	struct rules_net *first = rules_of_net(&init_net);
-	struct rules_entry *e, *new;
-	int rc = 0;
+	struct rules_entry *e;
+	u32 n = 0, count;
 
 	mutex_lock(&first->mutex);
-	list_for_each_entry(e, &first->list, node) {
-		new = rules_entry_create(&e->rule);
-		if (!new) {
-			rc = -ENOMEM;
-			break;
-		}
+	count = first->count;
+	if (count <= room)
+		list_for_each_entry(e, &first->list, node)
+			copy[n++] = e->rule;
+	mutex_unlock(&first->mutex);
+	return count;
+}
+
+static int rules_insert_copies(struct rules_net *r, const struct smc_rule *copy, u32 n)
+{
+	struct rules_entry *new;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		new = rules_entry_create(&copy[i]);
+		if (!new)
+			return -ENOMEM;
 		list_add_tail(&new->node, &r->list);
 		r->count++;
 	}
-	mutex_unlock(&first->mutex);
+	return 0;
+}
+
+/*
+ * Give the rules of the initial namespace to one that nobody knows yet. No memory is allocated
+ * under their mutex: a user who makes namespaces in a cgroup that is short of memory would delay
+ * the administrator. Return 0 or -ENOMEM.
+ */
+static int rules_inherit(struct rules_net *r)
+{
+	struct smc_rule *copy = NULL;
+	u32 room = 0, n;
+	int rc;
+
+	for (;;) {
+		n = rules_copy_first(copy, room);
+		if (n <= room)
+			break;
+		kvfree(copy);
+		room = n;
+		copy = smc_fault_null(RULES_COPY, kvcalloc(room, sizeof(*copy),
+							   GFP_KERNEL_ACCOUNT));
+		if (!copy)
+			return -ENOMEM;
+	}
+	rc = rules_insert_copies(r, copy, n);
+	kvfree(copy);
 	return rc;
 }
 

@@ -67,6 +67,7 @@ enum smc_fault_site {
 
 	/* the administrator */
 	SMC_FAULT_RULE,
+	SMC_FAULT_RULES_COPY,
 	SMC_FAULT_PNETID_ENTRY,
 	SMC_FAULT_PNETID_ANSWER,
 	SMC_FAULT_NOTIFY_MSG,

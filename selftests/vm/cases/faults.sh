@@ -149,15 +149,16 @@ case_admin()
 	for s in $(sites admin); do
 		for n in 1 2; do
 			# there is only one pass: one message for the whole answer, one rule per command, one
-			# message per event, one connection at a time
+			# message per event, one connection at a time, one namespace at a time
 			case $s:$n in
-			PNETID_ANSWER:2 | RULE:2 | NOTIFY_MSG:2 | AUTOSMC_TABLE:2) break ;;
+			PNETID_ANSWER:2 | RULE:2 | RULES_COPY:2 | NOTIFY_MSG:2 | AUTOSMC_TABLE:2) break ;;
 			esac
 			at "$s:$n"
 			echo "none $s:$n" > "$ARM" || fail "$AT: cannot be armed"
 			case $s in
 			PNETID_ENTRY)	no_entry ;;
 			RULE)		no_rule ;;
+			RULES_COPY)	no_heir ;;
 			PNETID_ANSWER)	no_answer ;;
 			NOTIFY_MSG)	no_event ;;
 			AUTOSMC_TABLE)	no_table ;;
@@ -186,6 +187,20 @@ no_rule()
 	fired "$s" || fail "$AT: did not fire"
 	expect "rules" "$(/t/smcctl -j policy | grep -c number)" -eq 0
 	/t/smcctl policy add allow || fail "$AT: not done afterwards"
+	/t/smcctl policy flush
+}
+
+# a namespace that would get the rules of the first one
+no_heir()
+{
+	/t/smcctl policy add allow || fail "$AT: no rule"
+	sysctl -q -w net.smc.netns_inherit=1
+	ip netns add faulty 2> /dev/null && fail "$AT: made despite the fault"
+	fired "$s" || fail "$AT: did not fire"
+	ip netns add faulty || fail "$AT: none can be made afterwards"
+	expect "inherited rules" "$(ip netns exec faulty /t/smcctl -j policy | grep -c number)" -eq 1
+	ip netns del faulty
+	sysctl -q -w net.smc.netns_inherit=0
 	/t/smcctl policy flush
 }
 
