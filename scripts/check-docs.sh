@@ -59,7 +59,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..23"
+echo "1..25"
 
 # --- files
 
@@ -359,6 +359,19 @@ grep -o 'SMC_HAVE_[A-Z_]*' "$top/Kbuild" | sort -u > "$tmp/probes"
 grep -o '^SMC_HAVE_[A-Z_]*' compat.rst | sort -u > "$tmp/named"
 differ Kbuild "$tmp/probes" compat.rst "$tmp/named"
 result "compat.rst has every probe"
+
+# --- numbers that stand twice
+
+sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' ../CHANGELOG.md | head -1 > "$tmp/version"
+diff ../VERSION "$tmp/version" >> "$tmp/bad"
+result "CHANGELOG.md begins with the version of VERSION"
+
+# the lowest and the highest ratio of the speed table
+sed -n '/ours\/in-tree/,/^$/s/.*| \([0-9.]*\) |$/\1/p' ../README.md | sort -n > "$tmp/ratios"
+range="$(head -1 "$tmp/ratios") to $(tail -1 "$tmp/ratios")"
+grep -qF "| instructions per operation (below) | 1 | $range |" ../README.md ||
+	complain "README.md: the ratios of its table are $range"
+result "README.md has the range of its ratios"
 
 sphinx-build -q -W --keep-going -b html . "$tmp/html" > "$tmp/log" 2>&1 || cp "$tmp/log" "$tmp/bad"
 result "Sphinx makes HTML of the pages, and their links name files"
