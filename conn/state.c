@@ -220,13 +220,16 @@ static bool conn_may_leave(struct smc_conn *conn)
 /*
  * Return whether it is time for the clcsock to end. FIN: both ends have closed (RFC 7609 4.8.1),
  * and the peer's RNIC has our C. RST: the peer's RNIC has our A, behind the bytes that were written
- * before, or it will not get it soon, or there is none to send.
+ * before, or it will not get it soon, or there is none to send. An orphan of a client beside TCP:
+ * nothing that comes before GO resets it, and its peer may take any time to answer the withdrawal.
  */
 static bool conn_may_end_clcsock(struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
 
 	if (conn->unregistered)
+		return true;
+	if (conn->orphan && conn->role == SMC_CLIENT && smc_conn_is_beside_tcp(conn))
 		return true;
 	if (conn->tcp_end != SMC_TCP_END_RST)
 		return false;

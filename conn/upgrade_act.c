@@ -398,10 +398,10 @@ void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s)
  * smc_conn_upgrade_close_tcp() - The application closes a socket whose gate is open
  * @conn: connection with an upgrade; its owner is detached
  * @s: bytes that TCP has taken, without FIN
- * @clcsock: the clcsock, which has sent FIN; the connection ends it when the request is decided, or
- *	later itself. It may have to be reset until then
+ * @clcsock: the clcsock, which has sent FIN; the connection ends it
  *
- * A client withdraws. A server has to wait for GO, and then announces the end. If the two ends have
+ * A client withdraws, and the clcsock ends at once. A server has to wait for GO, and then announces
+ * the end; its clcsock may have to be reset until the request is decided. If the two ends have
  * agreed just now, the end is announced at once.
  *
  * Context: Takes conn->lock.

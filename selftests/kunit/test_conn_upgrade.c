@@ -429,6 +429,17 @@ static bool upgrade_wait_leave(struct upgrade_env *u)
 	return READ_ONCE(u->e.conn->unregistered);
 }
 
+/* The peer has acknowledged the last message, and is silent for as long as it may be. */
+static void upgrade_env_expire(struct upgrade_env *u)
+{
+	env_complete_sends(u->e.second);
+	spin_lock_bh(&u->e.conn->lock);
+	if (u->e.conn->deadline_armed)
+		u->e.conn->deadline = jiffies - 1;
+	spin_unlock_bh(&u->e.conn->lock);
+	smc_conn_queue_work(u->e.conn);
+}
+
 /* A first message without GO, or one that is impossible: TCP is reset, the RMBE kept. */
 static void upgrade_go_missing(struct kunit *test)
 {
@@ -1073,6 +1084,37 @@ static void upgrade_freed_client(struct kunit *test)
 	upgrade_expect_freed(test, &u, false, "closed");
 }
 
+/* A client closes: its clcsock waits for no answer, but with the end of the ring once GO is out. */
+static void upgrade_closed_client(struct kunit *test)
+{
+	struct smc_orphan *orphan;
+	struct upgrade_env u;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		struct smc_clcsock clcsock = {};
+
+		upgrade_begin_asked(test, &u);
+		smc_link_hold_conns(u.e.second, i == 1);
+		if (i)
+			upgrade_env_accept(test, &u);
+		KUNIT_ASSERT_EQ(test, smc_clcsock_create(&clcsock, &init_net, AF_INET, 1), 0);
+		orphan = smc_orphan_create(&clcsock);
+		KUNIT_ASSERT_NOT_NULL(test, orphan);
+		smc_conn_upgrade_close_tcp(u.e.conn, ENV_S, orphan);
+		KUNIT_EXPECT_EQ_MSG(test, upgrade_env_agree(&u),
+				    i == 2 ? SMC_UPGRADE_SMC : SMC_UPGRADE_WITHDRAWN, "row %d", i);
+		KUNIT_EXPECT_PTR_EQ_MSG(test, u.e.conn->orphan, i == 2 ? orphan : NULL, "row %d",
+					i);
+		smc_link_hold_conns(u.e.second, false);
+		if (i < 2)
+			smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
+		upgrade_env_expire(&u);
+		KUNIT_EXPECT_TRUE(test, upgrade_wait_leave(&u));
+		upgrade_env_drop(&u);
+	}
+}
+
 static void upgrade_freed_server(struct kunit *test)
 {
 	struct upgrade_env u;
@@ -1110,14 +1152,9 @@ static void upgrade_freed_after_go(struct kunit *test)
 		upgrade_begin_server(test, &u);
 		upgrade_note_used(&u);
 		smc_conn_abort(u.e.conn, ECONNABORTED);
-		env_complete_sends(u.e.second);
 		if (i)
 			conn_env_receive_msg(&u.e, u.e.second, &msg);
-		spin_lock_bh(&u.e.conn->lock);
-		if (u.e.conn->deadline_armed)
-			u.e.conn->deadline = jiffies - 1;
-		spin_unlock_bh(&u.e.conn->lock);
-		smc_conn_queue_work(u.e.conn);
+		upgrade_env_expire(&u);
 		KUNIT_EXPECT_TRUE(test, upgrade_wait_leave(&u));
 		upgrade_expect_freed(test, &u, !i, i ? "peer has ended" : "peer is silent");
 	}
@@ -1332,6 +1369,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_abort_with_end),
 	KUNIT_CASE(upgrade_shut_on_tcp),
 	KUNIT_CASE(upgrade_closed_on_tcp),
+	KUNIT_CASE(upgrade_closed_client),
 	KUNIT_CASE(upgrade_closed_at_gate),
 	KUNIT_CASE_SLOW(upgrade_peer_closed),
 	KUNIT_CASE(upgrade_peer_closed_first),

@@ -1345,15 +1345,30 @@ static void deferred_disconnect(struct kunit *test)
 
 /* ---- close ---- */
 
-/* What close() does to TCP: RST if bytes are unread on either side of S, else the orphan has it. */
+/* The TCP socket has ended by FIN: what the peer sends now is answered by RST. */
+static void deferred_expect_refused(struct kunit *test, struct deferred_env *d)
+{
+	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+	struct kvec vec = { .iov_base = "!", .iov_len = 1 };
+
+	KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(inet_sk_state_load(d->theirs->sk) == TCP_CLOSE_WAIT));
+	KUNIT_EXPECT_EQ(test, kernel_sendmsg(d->theirs, &msg, &vec, 1, 1), 1);
+	KUNIT_EXPECT_TRUE(test, DEFERRED_WAIT(inet_sk_state_load(d->theirs->sk) == TCP_CLOSE));
+}
+
+/*
+ * What close() does to TCP: RST if bytes are unread on either side of S, else the orphan has it,
+ * but for a client whose request is undecided.
+ */
 static void deferred_close(struct kunit *test)
 {
 	static const struct {
 		const char *name;
 		u32 tcp, ring;
-		bool linger0, go, abort;
+		bool client, linger0, go, abort;
 	} rows[] = {
 		{ "undecided", .go = false },
+		{ "undecided, client", .client = true },
 		{ "tail unread", .tcp = 1, .go = true, .abort = true },
 		{ "ring unread", .ring = 1, .go = true, .abort = true },
 		{ "linger 0", .linger0 = true, .go = true, .abort = true },
@@ -1366,7 +1381,7 @@ static void deferred_close(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		deferred_begin(test, &d);
-		deferred_env_ask(test, &d, SMC_SERVER);
+		deferred_env_ask(test, &d, rows[i].client ? SMC_CLIENT : SMC_SERVER);
 		conn = d.e.conn;
 		if (rows[i].tcp)
 			deferred_env_peer_sends(test, &d, rows[i].tcp, 0);
@@ -1386,6 +1401,13 @@ static void deferred_close(struct kunit *test)
 		/* the connection has the clcsock, and ends it when it is time */
 		KUNIT_EXPECT_NULL_MSG(test, d.smc->clcsock.sock, "%s", rows[i].name);
 		KUNIT_EXPECT_FALSE(test, delayed_work_pending(&d.smc->deferred->work));
+		if (!rows[i].go)
+			KUNIT_EXPECT_EQ_MSG(test, !conn->orphan, rows[i].client, "%s",
+					    rows[i].name);
+		if (rows[i].client) {
+			deferred_expect_refused(test, &d);
+			smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_WITHDRAWN);
+		}
 		deferred_end(&d);
 	}
 }
