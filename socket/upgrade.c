@@ -710,6 +710,26 @@ static struct smc_lgr *upgrade_choose_group(struct smc_sock *smc)
 	return lgr;
 }
 
+/*
+ * Return whether a connection could not be created for want of memory at one of the limits, or of a
+ * place: the group is full, or cannot have more RMBs. A rendezvous ends an idle group of the peer
+ * host, gets another group, or tells the reason.
+ */
+static bool upgrade_is_short(int err)
+{
+	switch (err) {
+	case -ENOMEM:
+	case -EBUSY:
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EUSERS:
+	case -ENOBUFS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Client: prepare a request and send it. Return false: nothing was asked. */
 static bool upgrade_ask(struct smc_sock *smc, struct smc_lgr *lgr)
 {
@@ -721,8 +741,7 @@ static bool upgrade_ask(struct smc_sock *smc, struct smc_lgr *lgr)
 	conn = upgrade_create_conn(smc, lgr, &init);
 	if (!IS_ERR(conn) && !upgrade_begin(smc, conn))
 		return true;
-	/* full: the last place went meanwhile */
-	if (conn == ERR_PTR(-EBUSY))
+	if (IS_ERR(conn) && upgrade_is_short(PTR_ERR(conn)))
 		upgrade_forget(smc);
 	smc_upgrade_unreserve(lgr);
 	return false;
@@ -765,11 +784,8 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 		return reason;
 	upgrade_fill_proof(smc, true, &init.proof);
 	conn = upgrade_create_conn(smc, lgr, &init);
-	/* for both the client does a rendezvous next time */
-	if (conn == ERR_PTR(-ENOMEM) || conn == ERR_PTR(-EBUSY))
-		return SMC_UPGRADE_MEMORY;
 	if (IS_ERR(conn))
-		return SMC_UPGRADE_LATER;
+		return upgrade_is_short(PTR_ERR(conn)) ? SMC_UPGRADE_MEMORY : SMC_UPGRADE_LATER;
 	if (smc_conn_set_peer(conn, &end)) {
 		smc_stats_inc(lgr->net, SMC_STAT_PEER_END_BAD);
 		smc_conn_discard(conn, false);

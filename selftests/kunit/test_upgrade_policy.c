@@ -15,6 +15,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/base/host.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/handshake/negcache.h>
@@ -22,6 +23,7 @@
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
 #include <smc/llc/llc.h>
+#include <smc/llc/upgrade.h>
 #include <smc/proto/clc_msg.h>
 #include <smc/proto/upgrade_msg.h>
 #include <smc/socket/sock.h>
@@ -349,6 +351,54 @@ static void ask_finds_no_group(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED), asked);
 }
 
+/* Let the job of a client run over a group, which is up to the route elsewhere. */
+static void policy_ask_over(struct kunit *test, struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	struct smc_deferred *d = smc->deferred;
+
+	KUNIT_ASSERT_EQ(test, smc_upgrade_reserve(lgr), 0);
+	smc_lgr_get(lgr);
+	d->lgr = lgr;
+	WRITE_ONCE(d->busy, true);
+	queue_work(lgr->wq, &d->job);
+	flush_work(&d->job);
+	KUNIT_EXPECT_FALSE(test, d->busy);
+}
+
+/* A limit of this host, or a full group: the next connection does a rendezvous. */
+static void ask_without_memory(struct kunit *test)
+{
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	u64 asked = policy_stat(SMC_STAT_UPGRADE_ASKED);
+	unsigned int rmb_max = sn->rmb_max, host_mem = sn->host_mem;
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+	int i;
+
+	smc = policy_deferred_client(test, &lgr);
+	for (i = 0; i < 6; i++) {
+		u32 *nregions = &lgr->pool.nregions[SMC_REGION_RMB];
+
+		smc_upgradable_add(&init_net, &here, policy_port());
+		sn->rmb_max = i == 0 ? 1 : rmb_max;		/* -EDQUOT */
+		sn->host_mem = i == 1 ? 1 : U32_MAX;		/* -EUSERS */
+		smc_host_mem_max = i == 2 ? 1 : 0;		/* -ENOBUFS */
+		*nregions += i == 3 ? SMC_POOL_REGIONS_MAX : 0;	/* -ENOSPC */
+		lgr->reserved += i == 4 ? SMC_LGR_CONNS_MAX : 0; /* -EBUSY */
+		smc->deferred->cancel = i == 5;
+		policy_ask_over(test, smc, lgr);
+		*nregions -= i == 3 ? SMC_POOL_REGIONS_MAX : 0;
+		lgr->reserved -= i == 4 ? SMC_LGR_CONNS_MAX : 0;
+		/* given up for another reason: the server stays known */
+		KUNIT_EXPECT_EQ_MSG(test, smc_upgradable_knows(&init_net, &here, policy_port()),
+				    i == 5, "row %d", i);
+	}
+	sn->rmb_max = rmb_max;
+	sn->host_mem = host_mem;
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED), asked);
+}
+
 /* A server that is left alone for its RNIC: no handshake is tried, and its probe is not used up. */
 static void defer_leaves_probe(struct kunit *test)
 {
@@ -590,6 +640,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(defer_only_if_kept),
 	KUNIT_CASE(defer_not_with_hs_ctrl),
 	KUNIT_CASE(ask_finds_no_group),
+	KUNIT_CASE(ask_without_memory),
 	KUNIT_CASE(defer_leaves_probe),
 	KUNIT_CASE(defer_failed_fastopen),
 	KUNIT_CASE(excluded_is_seen),

@@ -16,7 +16,8 @@
 : "${RATE:=}"
 
 all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
-	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120 userns:30 unload:60"
+	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120
+	limited:240 userns:30 unload:60"
 CASES=${UPGRADE_OF:-$all}
 export CASES
 
@@ -133,12 +134,13 @@ case_taught()
 # forget_groups: the next connection is a first contact
 forget_groups()
 {
-	sync_barrier "forget.$CASE" || exit 1
+	forgets=$((${forgets:-0} + 1))
+	sync_barrier "forget.$CASE.$forgets" || exit 1
 	if ! unload_smc || ! load_smc; then
 		fail "the module cannot be loaded again"
 	fi
 	threshold "$BYTES"
-	sync_barrier "forgot.$CASE" || exit 1
+	sync_barrier "forgot.$CASE.$forgets" || exit 1
 }
 
 # Below the threshold all stay TCP.
@@ -366,6 +368,34 @@ case_denied()
 	expect "deferred with a rule of the client" "$(($(grown deferred) * (HOST - 1)))" -eq 0
 	expect "upgraded" "$(grown upgraded)" -eq 0
 	expect "asked" "$(grown upgrade_asked)" -eq 0
+}
+
+# The server is at a limit of memory: it says so, and the next connection does a rendezvous.
+case_limited()
+{
+	for limit in smcr_max_rmb_kb smcr_max_host_kb; do
+		forget_groups
+		# so large that a region has four of them
+		rmem=$(cat /proc/sys/net/smc/rmem)
+		[ "$HOST" = 2 ] || echo 524288 > /proc/sys/net/smc/rmem
+		traffic connects:2
+		before
+		[ "$HOST" = 2 ] || echo 1 > "/proc/sys/net/smc/$limit" || fail "$limit"
+		threshold 1
+		sync_barrier "$limit.$CASE" || exit 1
+		# more at a time than there are elements left
+		traffic parallel:32
+		wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
+		show
+		expect "refused for want of memory, $limit" "$(grown upgrade_memory)" -ge 1
+		# the connection that ends the server is one
+		decided=$(($(grown clnt_smc) + $(grown srv_smc) + $(grown clnt_fback) + $(grown srv_fback)))
+		expect "handshakes" "$decided" -ge 1
+		sync_barrier "$limit.done.$CASE" || exit 1
+		[ "$HOST" = 2 ] || echo 0 > "/proc/sys/net/smc/$limit"
+		echo "$rmem" > /proc/sys/net/smc/rmem
+		threshold "$BYTES"
+	done
 }
 
 # Not for namespaces of users.
