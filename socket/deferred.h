@@ -65,6 +65,7 @@ struct smc_link;
  * @job: prepares a request, or judges one
  * @again: jiffies before which a client does not ask
  * @pause: jiffies of the next pause
+ * @counted: client: a rule has counted the connection; private to @job
  * @msg: server: request that @job judges
  * @lgr: group of the request, reference held by @job; a client has none before it has chosen one
  * @link: server: the link over which it came, likewise; a client has none
@@ -95,6 +96,7 @@ struct smc_deferred {
 	struct work_struct job;
 	unsigned long again;
 	unsigned long pause;
+	bool counted;
 	struct smc_upgrade_msg msg;
 	struct smc_lgr *lgr;
 	struct smc_link *link;

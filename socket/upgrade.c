@@ -694,11 +694,13 @@ static void upgrade_forget(const struct smc_sock *smc)
 /* Client: choose a group, and reserve a place for a request. Return NULL: nothing is asked. */
 static struct smc_lgr *upgrade_choose_group(struct smc_sock *smc)
 {
+	struct smc_deferred *d = smc->deferred;
 	struct smc_lgr *lgr;
 
 	if (!upgrade_tcp_is_open(smc))
 		return NULL;
-	lgr = upgrade_find_group(smc, true);
+	lgr = upgrade_find_group(smc, !d->counted);
+	d->counted = true;
 	if (lgr == ERR_PTR(-ENOENT))
 		upgrade_forget(smc);
 	if (IS_ERR(lgr))
@@ -760,7 +762,8 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 		return SMC_UPGRADE_EXCLUDED;
 	if (!upgrade_tcp_is_open(smc))
 		return SMC_UPGRADE_LATER;
-	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan, true);
+	/* a rule has counted the connection when it was accepted */
+	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan, false);
 	if (rc == SMC_CLC_DECL_NO_ROUTE)
 		return SMC_UPGRADE_LATER;
 	return rc || !smc_lgr_serves_path(lgr, &path, vlan) ? SMC_UPGRADE_EXCLUDED :

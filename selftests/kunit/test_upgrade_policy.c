@@ -16,6 +16,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <smc/base/host.h>
+#include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/handshake/negcache.h>
@@ -66,6 +67,23 @@ static struct in6_addr policy_addr(u8 host)
 static u64 policy_stat(enum smc_stat stat)
 {
 	return smc_stats_get(&init_net, stat);
+}
+
+/* A rule that allows all counts from now on. */
+static void policy_add_rule(struct kunit *test)
+{
+	struct smc_rule rule = { .num = 1, .local.last = U16_MAX, .remote.last = U16_MAX };
+
+	KUNIT_ASSERT_EQ(test, smc_rules_add(&init_net, &rule), 0);
+}
+
+static u64 policy_rule_hits(void)
+{
+	struct smc_rule rule;
+	u64 hits = U64_MAX;
+
+	smc_rules_get(&init_net, 1, &rule, &hits);
+	return hits;
 }
 
 static u16 policy_port(void)
@@ -197,6 +215,7 @@ static void policy_exit(struct kunit *test)
 	policy_release(&env.child);
 	policy_release(&env.waiting);
 	smc_upgradable_forget(&init_net, &here, policy_port());
+	smc_rules_flush(&init_net);
 	RCU_INIT_POINTER(smc_settings_get(&init_net)->hs_ctrl, NULL);
 	WRITE_ONCE(smc_settings_get(&init_net)->upgrade_bytes, env.old_bytes);
 	env_exit(test);
@@ -309,7 +328,10 @@ static bool policy_wait_job(const struct smc_deferred *d, unsigned long pause)
 	return READ_ONCE(d->pause) == pause && !READ_ONCE(d->busy);
 }
 
-/* No path of lo leads to the group: nothing is sent, pauses grow, and the server is forgotten. */
+/*
+ * No path of lo leads to the group: nothing is sent, pauses grow, and the server is forgotten. A
+ * rule counts the connection when it tries for the first time.
+ */
 static void ask_finds_no_group(struct kunit *test)
 {
 	u64 asked = policy_stat(SMC_STAT_UPGRADE_ASKED);
@@ -317,11 +339,13 @@ static void ask_finds_no_group(struct kunit *test)
 	struct smc_sock *smc;
 	struct smc_lgr *lgr;
 
+	policy_add_rule(test);
 	smc = policy_deferred_client(test, &lgr);
 	/* TCP counts the SYN, too */
 	KUNIT_EXPECT_EQ(test, policy_send(THRESHOLD - 2, 0, false), THRESHOLD - 2);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 0);
+	KUNIT_EXPECT_EQ(test, policy_rule_hits(), 0);
 	KUNIT_EXPECT_TRUE(test, smc_upgradable_knows(&init_net, &here, policy_port()));
 	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
 	KUNIT_EXPECT_TRUE(test, policy_wait_job(smc->deferred, HZ));
@@ -333,6 +357,7 @@ static void ask_finds_no_group(struct kunit *test)
 	WRITE_ONCE(smc->deferred->again, jiffies);
 	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
 	KUNIT_EXPECT_TRUE(test, policy_wait_job(smc->deferred, 2 * HZ));
+	KUNIT_EXPECT_EQ(test, policy_rule_hits(), 1);
 	/* the pause is over, but a program decides now */
 	policy_set_hs_ctrl(test, true);
 	WRITE_ONCE(smc->deferred->again, jiffies);
@@ -592,8 +617,9 @@ static void policy_expect_refusal(struct kunit *test, const struct smc_link *lin
 }
 
 /*
- * Requests for a connection that is not accepted: what the server says, and counts. A setting that
- * came after the group counts more than that the request comes too early.
+ * Requests for a connection that is not accepted, and one that is, but has no path: what the server
+ * says, and counts. A setting that came after the group counts more than that the request comes too
+ * early.
  */
 static void requests_judged(struct kunit *test)
 {
@@ -608,6 +634,7 @@ static void requests_judged(struct kunit *test)
 	struct smc_lgr *lgr;
 
 	policy_listen(test, PF_SMC);
+	policy_add_rule(test);
 	lgr = policy_group_up(test, SMC_SERVER);
 	link = smc_lgr_get_link(lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, link);
@@ -629,8 +656,15 @@ static void requests_judged(struct kunit *test)
 	policy_request(link, 11, 0);
 	policy_expect_refusal(test, link, 11, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
 			      excluded + 1);
-	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED) - asked, 4);
-	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_REFUSED) - refused, 4);
+	WRITE_ONCE(smc_settings_get(&init_net)->upgrade_bytes, THRESHOLD);
+	KUNIT_EXPECT_EQ(test, policy_rule_hits(), 1);
+	KUNIT_ASSERT_EQ(test, kernel_accept(env.waiting, &env.child, 0), 0);
+	policy_request(link, 16, 0);
+	policy_expect_refusal(test, link, 16, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
+			      excluded + 2);
+	KUNIT_EXPECT_EQ(test, policy_rule_hits(), 1);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED) - asked, 5);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_REFUSED) - refused, 5);
 	smc_link_put(link);
 }
 

@@ -17,7 +17,7 @@
 
 all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
 	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120
-	limited:240 userns:30 unload:60"
+	counted:120 limited:240 userns:30 unload:60"
 CASES=${UPGRADE_OF:-$all}
 export CASES
 
@@ -368,6 +368,24 @@ case_denied()
 	expect "deferred with a rule of the client" "$(($(grown deferred) * (HOST - 1)))" -eq 0
 	expect "upgraded" "$(grown upgraded)" -eq 0
 	expect "asked" "$(grown upgrade_asked)" -eq 0
+}
+
+# A rule counts each connection once: that of a server when it is accepted, that of a client when it
+# asks for the first time. The two that wait for the server, and end it, do not ask.
+case_counted()
+{
+	traffic connects:2
+	/t/smcctl policy add allow number 7 || fail "no rule"
+	before
+	traffic parallel:32
+	wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
+	show
+	hits=$(/t/smcctl -j policy | tr -d ' \n' |
+		sed -n 's/.*"number":7,[^}]*"connections":\([0-9]*\).*/\1/p')
+	wanted=$((32 + $(grown clnt_smc)))
+	[ "$HOST" = 2 ] || wanted=$(($(grown deferred) + $(grown srv_smc)))
+	expect "connections of the rule" "$hits" -eq "$wanted"
+	/t/smcctl policy flush
 }
 
 # The server is at a limit of memory: it says so, and the next connection does a rendezvous.
