@@ -105,6 +105,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 		return smc_hs_decline(ctx, reason);
 	smc_path_release_device(&ctx->path);
 	ctx->parked = true;
+	ctx->peer.own_ifindex = ctx->ndev->ifindex;
 	ctx->peer.vlan = smc_path_vlan(ctx->ndev);
 	return HS_GO;
 }

@@ -411,8 +411,7 @@ static bool sock_get_deferred_server(struct smc_clcsock *c)
 /**
  * smc_sock_find_proven() - find the server's socket that an UPGRADE request names
  * @net: namespace of the group
- * @own: our address, IPv4 as v4-mapped
- * @peer: address of the group's peer, likewise
+ * @peer: the group's peer: addresses and netdev
  * @proof: ports and first sequence numbers, from the request
  *
  * Finds hooked clcsocks whose first sequence numbers are noted. The caller gives the same answer
@@ -421,13 +420,13 @@ static bool sock_get_deferred_server(struct smc_clcsock *c)
  * Return: a deferred socket of a server for which the proof is right, with a reference on its sock,
  * or NULL.
  */
-struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *own,
-				      const struct in6_addr *peer,
+struct smc_sock *smc_sock_find_proven(struct net *net, const struct smc_peer *peer,
 				      const struct smc_upgrade_proof *proof)
 {
 	struct smc_clcsock_ends ends = {
-		.own = *own, .peer = *peer,
+		.own = peer->own_addr, .peer = peer->tcp_addr,
 		.own_port = proof->server_port, .peer_port = proof->client_port,
+		.ifindex = peer->own_ifindex,
 	};
 	struct smc_clcsock *c = smc_clcsock_find(net, &ends, sock_get_deferred_server);
 	struct smc_upgrade_proof ours = *proof;

@@ -857,8 +857,7 @@ static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_ms
 	struct smc_sock *smc;
 
 	smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_ASKED);
-	smc = smc_sock_find_proven(lgr->net, &lgr->peer.own_addr, &lgr->peer.tcp_addr,
-				   &msg->proof);
+	smc = smc_sock_find_proven(lgr->net, &lgr->peer, &msg->proof);
 	if (smc && upgrade_begin_job(smc)) {
 		d = smc->deferred;
 		smc_lgr_get(lgr);
@@ -962,7 +961,7 @@ void smc_deferred_learn(struct smc_sock *smc)
  * @peer: address of the server, IPv4 as v4-mapped
  * @port: its TCP port
  *
- * Those that are bound to a device are not found by their peer. Process context.
+ * Not if it is bound to a device: its route need not be that of the group. Process context.
  *
  * Return: true if the server is known for it, and a group with a free place lives over which the
  * connection can continue, as far as its ends are known.

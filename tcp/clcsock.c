@@ -15,6 +15,7 @@
 #include <linux/wait_bit.h>
 #include <net/inet_connection_sock.h>
 #include <net/ipv6.h>
+#include <net/l3mdev.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <smc/base/fault.h>
@@ -971,24 +972,27 @@ void smc_clcsock_unlock(struct smc_clcsock *c)
 	local_bh_enable();
 }
 
+/* Find the socket that would get a packet from the peer, which may be bound to netdev or VRF. */
 static struct sock *clcsock_find_sk(struct net *net, const struct smc_clcsock_ends *ends)
 {
+	int vrf = l3mdev_master_ifindex_by_index(net, ends->ifindex);
+	int dif = vrf ?: ends->ifindex, sdif = vrf ? ends->ifindex : 0;
 	__be16 port = htons(ends->peer_port);
 
 	if (ipv6_addr_v4mapped(&ends->own) && ipv6_addr_v4mapped(&ends->peer))
 		return smc_compat_find_tcp4(net, ends->peer.s6_addr32[3], port,
-					    ends->own.s6_addr32[3], ends->own_port);
-	return smc_compat_find_tcp6(net, &ends->peer, port, &ends->own, ends->own_port);
+					    ends->own.s6_addr32[3], ends->own_port, dif, sdif);
+	return smc_compat_find_tcp6(net, &ends->peer, port, &ends->own, ends->own_port, dif, sdif);
 }
 
 /**
  * smc_clcsock_find() - find a hooked clcsock by the ends of its connection
  * @net: namespace
- * @ends: its addresses and ports
+ * @ends: its addresses and ports, and the netdev
  * @get: takes a reference on the owner, or returns false; under sk_callback_lock, BH off
  *
- * Asks TCP's table of connections, which needs no lock. Sockets that are bound to a device are not
- * found. Process context.
+ * Asks TCP's table of connections, which needs no lock. Sockets that are bound to another device
+ * are not found. Process context.
  *
  * Return: the clcsock, valid as long as that reference, or NULL.
  */

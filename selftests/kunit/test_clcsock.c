@@ -145,6 +145,7 @@ static struct smc_clcsock_ends clcsock_env_ends(const struct clcsock_env *e)
 	const struct inet_sock *inet = inet_sk(e->sk);
 	struct smc_clcsock_ends ends = {
 		.own_port = ntohs(inet->inet_sport), .peer_port = ntohs(inet->inet_dport),
+		.ifindex = LOOPBACK_IFINDEX,
 	};
 
 	ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK), &ends.own);
@@ -171,6 +172,16 @@ static void clcsock_find(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, smc_clcsock_find(&init_net, &ends, clcsock_get), &e.ours);
 	KUNIT_EXPECT_EQ(test, got, 1);
 	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &ends, clcsock_refuse));
+	/* bound, as the child of a listener that is, or of a link-local address */
+	WRITE_ONCE(e.sk->sk_bound_dev_if, LOOPBACK_IFINDEX);
+	KUNIT_EXPECT_PTR_EQ(test, smc_clcsock_find(&init_net, &ends, clcsock_get), &e.ours);
+	KUNIT_EXPECT_EQ(test, got, 2);
+	wrong = ends;
+	wrong.ifindex++;
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
+	WRITE_ONCE(e.sk->sk_bound_dev_if, 0);
+	KUNIT_EXPECT_PTR_EQ(test, smc_clcsock_find(&init_net, &wrong, clcsock_get), &e.ours);
+	got = 1;
 	wrong = ends;
 	wrong.own_port++;
 	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
@@ -185,7 +196,10 @@ static void clcsock_find(struct kunit *test)
 	wrong.own = in6addr_loopback;
 	wrong.peer = in6addr_loopback;
 	KUNIT_EXPECT_NULL(test, smc_clcsock_find(&init_net, &wrong, clcsock_get));
-	KUNIT_EXPECT_NULL(test, smc_clcsock_find(other, &ends, clcsock_get));
+	/* it has no netdevs */
+	wrong = ends;
+	wrong.ifindex = 0;
+	KUNIT_EXPECT_NULL(test, smc_clcsock_find(other, &wrong, clcsock_get));
 	/* the other end is not hooked; somebody else may use its sk_user_data as we use ours */
 	write_lock_bh(&e.theirs->sk->sk_callback_lock);
 	WRITE_ONCE(e.theirs->sk->sk_user_data, (void *)((uintptr_t)&e.ours | SK_USER_DATA_NOCOPY));
@@ -281,6 +295,7 @@ static void sock_find_proven(struct kunit *test)
 {
 	struct smc_upgrade_proof proof, wrong;
 	struct smc_clcsock_ends ends;
+	struct smc_peer peer = {};
 	struct smc_sock *smc;
 	struct clcsock_env e;
 	struct sock *sk;
@@ -288,6 +303,9 @@ static void sock_find_proven(struct kunit *test)
 
 	clcsock_env_begin(test, &e);
 	ends = clcsock_env_ends(&e);
+	peer.own_addr = ends.own;
+	peer.tcp_addr = ends.peer;
+	peer.own_ifindex = LOOPBACK_IFINDEX;
 	sk = smc_sock_alloc(&init_net, NULL, SMC_PROTO_IPV4, 1);
 	KUNIT_ASSERT_NOT_NULL(test, sk);
 	smc = smc_sk(sk);
@@ -300,34 +318,40 @@ static void sock_find_proven(struct kunit *test)
 	};
 	WRITE_ONCE(smc->mode, SMC_MODE_DEFERRED);
 	set_bit(SMC_SF_SERVER, &smc->flags);
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &proof));
 	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&smc->clcsock, &no_events, smc));
 	/* no socket of our client, which has asked itself */
 	clear_bit(SMC_SF_SERVER, &smc->flags);
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &proof));
 	set_bit(SMC_SF_SERVER, &smc->flags);
 	refs = refcount_read(&sk->sk_refcnt);
-	KUNIT_EXPECT_PTR_EQ(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof),
-			    smc);
+	KUNIT_EXPECT_PTR_EQ(test, smc_sock_find_proven(&init_net, &peer, &proof), smc);
 	KUNIT_EXPECT_EQ(test, refcount_read(&sk->sk_refcnt), refs + 1);
 	sock_put(sk);
+	/* bound to the netdev of the group's first contact, or to another one */
+	WRITE_ONCE(e.sk->sk_bound_dev_if, LOOPBACK_IFINDEX);
+	KUNIT_EXPECT_PTR_EQ(test, smc_sock_find_proven(&init_net, &peer, &proof), smc);
+	sock_put(sk);
+	WRITE_ONCE(e.sk->sk_bound_dev_if, LOOPBACK_IFINDEX + 1);
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &proof));
+	WRITE_ONCE(e.sk->sk_bound_dev_if, 0);
 	wrong = proof;
 	wrong.client_seq++;
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &wrong));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &wrong));
 	wrong = proof;
 	wrong.server_seq--;
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &wrong));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &wrong));
 	WRITE_ONCE(smc->mode, SMC_MODE_SMC);
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &proof));
 	WRITE_ONCE(smc->mode, SMC_MODE_TCP);
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &proof));
 	WRITE_ONCE(smc->mode, SMC_MODE_DEFERRED);
 	smc->clcsock.first_known = false;
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &proof));
 	smc->clcsock.first_known = true;
 	/* a handshake, or what is left after close(), owns the clcsock */
 	KUNIT_EXPECT_TRUE(test, smc_clcsock_hook(&smc->clcsock, &no_events, &smc->hs));
-	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &ends.own, &ends.peer, &proof));
+	KUNIT_EXPECT_NULL(test, smc_sock_find_proven(&init_net, &peer, &proof));
 	KUNIT_EXPECT_EQ(test, refcount_read(&sk->sk_refcnt), refs);
 	smc_clcsock_unhook(&smc->clcsock);
 	swap(smc->clcsock.sock, e.ours.sock);

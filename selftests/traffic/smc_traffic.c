@@ -32,6 +32,7 @@
  * @server_intree: the server's SMC is the in-tree one
  * @settle_ms: pause before each connection of "contacts"
  * @still_ms: longest time without progress of a direction, 0 for any
+ * @device: what the server is bound to, NULL for nothing
  */
 struct options {
 	struct trf_client client;
@@ -45,6 +46,7 @@ struct options {
 	bool server_intree;
 	unsigned int settle_ms;
 	unsigned int still_ms;
+	const char *device;
 };
 
 static struct options opt = {
@@ -807,6 +809,11 @@ static int server_main(void)
 		fprintf(stderr, "cannot set --tos\n");
 		return KTAP_FAIL;
 	}
+	if (opt.device && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, opt.device,
+				     strlen(opt.device))) {
+		fprintf(stderr, "cannot set --device\n");
+		return KTAP_FAIL;
+	}
 	printf("# listening on %s\n", tl_addr_str(&opt.client.from, text, sizeof(text)));
 	fprintf(stderr, "accept: %s\n", tl_errno_name(-trf_server_run(&srv, fd)));
 	return KTAP_FAIL;
@@ -819,6 +826,7 @@ static void bad_usage(void)
 		"       smc_traffic client --connect ADDR [options] [SUBTEST[:N]]...\n"
 		"  --family F      smc, smc6, inet or inet6 (default smc)\n"
 		"  --bind ADDR     local address\n"
+		"  --device NAME   server: SO_BINDTODEVICE\n"
 		"  --port N        port of the server (default %u)\n"
 		"  --require M     smc or tcp: a connection of any other mode fails\n"
 		"  --mode          print the mode of each connection\n"
@@ -882,6 +890,7 @@ static const struct option longopts[] = {
 	{ "pause",	required_argument, NULL, 'U' },
 	{ "peek",	no_argument, NULL, 'K' },
 	{ "still",	required_argument, NULL, 'L' },
+	{ "device",	required_argument, NULL, 'D' },
 	{ }
 };
 
@@ -947,6 +956,9 @@ static void parse_simple(int o)
 		break;
 	case 'F':
 		opt.client.fastopen = true;
+		break;
+	case 'D':
+		opt.device = optarg;
 		break;
 	case 'C':
 		opt.corrupt = strtoull(optarg, NULL, 0);

@@ -7,29 +7,33 @@
 #include <net/inet6_hashtables.h>
 #include <net/net_namespace.h>
 
-/* Under rcu_read_lock(). The caller drops the reference by sock_gen_put(). */
+/*
+ * @dif, @sdif: as for a received packet: its netdev and 0, or the VRF and its netdev. Under
+ * rcu_read_lock(). The caller drops the reference by sock_gen_put().
+ */
 static inline struct sock *smc_compat_find_tcp4(struct net *net, __be32 peer, __be16 peer_port,
-						__be32 own, u16 own_port)
+						__be32 own, u16 own_port, int dif,
+						int sdif)
 {
 #ifdef SMC_HAVE_NET_EHASH
-	return __inet_lookup_established(net, peer, peer_port, own, own_port, 0, 0);
+	return __inet_lookup_established(net, peer, peer_port, own, own_port, dif, sdif);
 #else
 	return __inet_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, peer, peer_port,
-					 own, own_port, 0, 0);
+					 own, own_port, dif, sdif);
 #endif
 }
 
 static inline struct sock *smc_compat_find_tcp6(struct net *net, const struct in6_addr *peer,
 						__be16 peer_port, const struct in6_addr *own,
-						u16 own_port)
+						u16 own_port, int dif, int sdif)
 {
 #if !IS_ENABLED(CONFIG_IPV6)
 	return NULL;
 #elif defined(SMC_HAVE_NET_EHASH)
-	return __inet6_lookup_established(net, peer, peer_port, own, own_port, 0, 0);
+	return __inet6_lookup_established(net, peer, peer_port, own, own_port, dif, sdif);
 #else
 	return __inet6_lookup_established(net, net->ipv4.tcp_death_row.hashinfo, peer, peer_port,
-					  own, own_port, 0, 0);
+					  own, own_port, dif, sdif);
 #endif
 }
 

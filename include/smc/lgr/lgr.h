@@ -115,6 +115,7 @@ struct smc_proofs {
  *	another host
  * @own_addr: our address in the first contact, likewise; where a server looks up what an UPGRADE
  *	request names
+ * @own_ifindex: netdev of that TCP connection, for the same look-up
  * @mac: peer MAC of the first link
  * @version: 1 or 2
  * @release: 0 or 1 (v2.1)
@@ -134,6 +135,7 @@ struct smc_peer {
 	union ib_gid gid;
 	struct in6_addr tcp_addr;
 	struct in6_addr own_addr;
+	int own_ifindex;
 	u8 mac[6];
 	u8 version;
 	u8 release;

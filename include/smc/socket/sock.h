@@ -21,6 +21,7 @@
 
 struct smc_deferred;
 struct smc_listener;
+struct smc_peer;
 struct smc_stats;
 
 /*
@@ -351,8 +352,7 @@ void smc_sock_inherit_owner(struct sock *sk, const struct sock *parent);
 void smc_sock_table_add(struct smc_sock *smc);
 void smc_sock_table_del(struct smc_sock *smc);
 void smc_sock_get_ring_sizes(const struct smc_sock *smc, u32 *sndbuf, u32 *rcvbuf);
-struct smc_sock *smc_sock_find_proven(struct net *net, const struct in6_addr *own,
-				      const struct in6_addr *peer,
+struct smc_sock *smc_sock_find_proven(struct net *net, const struct smc_peer *peer,
 				      const struct smc_upgrade_proof *proof);
 
 /**

@@ -104,12 +104,14 @@ struct smc_clcsock {
  * @peer: address of the peer, likewise
  * @own_port: our port
  * @peer_port: port of the peer
+ * @ifindex: netdev over which packets of the peer come
  */
 struct smc_clcsock_ends {
 	struct in6_addr own;
 	struct in6_addr peer;
 	u16 own_port;
 	u16 peer_port;
+	int ifindex;
 };
 
 int smc_clcsock_init(void);

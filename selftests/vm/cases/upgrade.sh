@@ -17,7 +17,8 @@
 
 all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
 	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120
-	counted:120 limited:240 userns:30 unload:60"
+	counted:120 limited:240
+	device:120 linklocal:120 userns:30 unload:60"
 CASES=${UPGRADE_OF:-$all}
 export CASES
 
@@ -35,7 +36,10 @@ threshold()
 }
 
 family=smc	# of the client
-within=		# command that runs it
+served=smc	# of the server
+bound=		# options of the server
+within=		# command that runs the client
+to=$(peer_addr 0)
 
 # traffic [OPTION...] SUBTEST...: verified connections, whatever carries them
 # shellcheck disable=SC2153 # CASE is set by main.sh
@@ -43,14 +47,15 @@ traffic()
 {
 	turn=$((${turn:-0} + 1))
 	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family smc --timeout "$PATIENCE" &
+		# shellcheck disable=SC2086 # several words, or none
+		/t/smc_traffic server --family "$served" $bound --timeout "$PATIENCE" &
 		server=$!
 		await_server 4430
 		sync_signal "up.$CASE.$turn"
 		wait "$server" || fail "server ended with $?"
 	else
 		sync_wait "up.$CASE.$turn" > /dev/null || exit 1
-		$within /t/smc_traffic client --connect "$(peer_addr 0)" --family "$family" --wait 30 --quit \
+		$within /t/smc_traffic client --connect "$to" --family "$family" --wait 30 --quit \
 			--timeout "$PATIENCE" "$@" || fail "client ended with $?"
 	fi
 }
@@ -414,6 +419,32 @@ case_limited()
 		echo "$rmem" > /proc/sys/net/smc/rmem
 		threshold "$BYTES"
 	done
+}
+
+# The children of a server that is bound to a device are, too.
+case_device()
+{
+	bound="--device eth0"
+	traffic connects:2
+	before
+	traffic stream:16
+	changed 1 8388608
+	bound=
+}
+
+# So are sockets of link-local addresses. The group is of such a connection: its addresses count.
+case_linklocal()
+{
+	ip addr add "fe80::$HOST/64" dev eth0 nodad || fail "no address"
+	forget_groups
+	family=smc6 served=smc6 to="fe80::$((3 - HOST))%eth0"
+	traffic connects:2
+	before
+	traffic stream:16
+	changed 1 8388608
+	family=smc served=smc to=$(peer_addr 0)
+	ip addr del "fe80::$HOST/64" dev eth0
+	forget_groups
 }
 
 # Not for namespaces of users.
