@@ -133,7 +133,7 @@ bool smc_upgradable_knows(struct net *net, const struct in6_addr *addr, u16 port
  * @net: namespace
  * @addr: its address, IPv4 as v4-mapped
  * @port: its TCP port
- * @unknown: that it does not know the connection
+ * @unknown: that it does not know the connection; once for a connection
  *
  * Any context.
  */

@@ -65,6 +65,8 @@ struct smc_link;
  * @job: prepares a request, or judges one
  * @again: jiffies before which a client does not ask
  * @pause: jiffies of the next pause
+ * @unknown: client: requests of which the server has not known the connection; under
+ *	smc_sock.state_lock
  * @counted: client: a rule has counted the connection; private to @job
  * @msg: server: request that @job judges
  * @lgr: group of the request, reference held by @job; a client has none before it has chosen one
@@ -96,6 +98,7 @@ struct smc_deferred {
 	struct work_struct job;
 	unsigned long again;
 	unsigned long pause;
+	u8 unknown;
 	bool counted;
 	struct smc_upgrade_msg msg;
 	struct smc_lgr *lgr;

@@ -55,6 +55,11 @@
 /* Pauses of a client after a request that led to nothing. */
 #define PAUSE_MIN		(1 * HZ)
 #define PAUSE_MAX		(300 * HZ)
+/*
+ * Requests of a connection that the server does not know. The first one may come before the server
+ * has taken the connection from TCP.
+ */
+#define UNKNOWN_TRIES		3
 /* An option that excludes SMC looks again whether the peer has decided. */
 #define EXCLUDE_POLL		(HZ / 10)
 /* Rings and RMBEs are not smaller: programs that both write first rely on TCP's buffers. */
@@ -224,19 +229,14 @@ static void upgrade_accepted(struct smc_upgrade_req *req, struct smc_link *link,
 }
 
 /*
- * Client: the server has said no. One that does not know the connection may know others, and one
- * that has not accepted it yet may say yes later. For all other reasons a rendezvous may get a
- * further group, or tells the reason.
+ * Client: the server has said no. One that does not know the connection may know others
+ * (upgrade_drop()), and one that has not accepted it yet may say yes later. For all other reasons a
+ * rendezvous may get a further group, or tells the reason.
  */
 static void upgrade_note_refusal(const struct smc_conn *conn, u8 reason)
 {
-	const struct in6_addr *addr = &conn->path.remote.addr;
-	u16 port = conn->path.remote.port;
-
-	if (reason == SMC_UPGRADE_UNKNOWN)
-		smc_upgradable_answered(conn->net, addr, port, true);
-	else if (reason != SMC_UPGRADE_LATER)
-		smc_upgradable_forget(conn->net, addr, port);
+	if (reason != SMC_UPGRADE_UNKNOWN && reason != SMC_UPGRADE_LATER)
+		smc_upgradable_forget(conn->net, &conn->path.remote.addr, conn->path.remote.port);
 }
 
 /* smc_upgrade_events.ended: the reference of the request goes. */
@@ -407,20 +407,39 @@ static void upgrade_postpone(struct smc_deferred *d)
 	WRITE_ONCE(d->again, jiffies + d->pause);
 }
 
+/*
+ * Client: note that the server does not know the connection. Return true for the first time: the
+ * number of connections decides about the server, not that of requests.
+ */
+static bool upgrade_note_unknown_locked(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+
+	lockdep_assert_held(&smc->state_lock);
+	if (++d->unknown >= UNKNOWN_TRIES)
+		d->closed = true;
+	return d->unknown == 1;
+}
+
 /* The request has led to nothing: the connection ends by itself, and TCP stays. */
 static void upgrade_drop(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct smc_deferred *d = smc->deferred;
-	bool ours;
+	bool ours, unknown = false;
 
 	smc_conn_detach(conn);
 	spin_lock_bh(&smc->state_lock);
 	ours = d->conn == conn;
 	if (ours) {
 		upgrade_postpone(d);
+		if (conn->upgrade->req.reason == SMC_UPGRADE_UNKNOWN)
+			unknown = upgrade_note_unknown_locked(smc);
 		WRITE_ONCE(d->conn, NULL);
 	}
 	spin_unlock_bh(&smc->state_lock);
+	if (unknown)
+		smc_upgradable_answered(conn->net, &conn->path.remote.addr,
+					conn->path.remote.port, true);
 	if (ours)
 		smc_conn_put(conn);
 	/* a reader for whom FIN decided nothing, an option that waits */
@@ -895,7 +914,8 @@ void smc_deferred_note_bytes(struct smc_sock *smc)
 	struct smc_deferred *d = smc->deferred;
 
 	if (!threshold || test_bit(SMC_SF_SERVER, &smc->flags) || READ_ONCE(d->conn) ||
-	    READ_ONCE(d->busy) || time_before(jiffies, READ_ONCE(d->again)) ||
+	    READ_ONCE(d->busy) || READ_ONCE(d->closed) ||
+	    time_before(jiffies, READ_ONCE(d->again)) ||
 	    smc_fallback_count_bytes(smc) < threshold || !smc_deferred_is_on(net) ||
 	    !upgrade_tcp_is_open(smc))
 		return;

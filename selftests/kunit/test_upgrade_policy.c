@@ -19,6 +19,8 @@
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
+#include <smc/conn/conn.h>
+#include <smc/conn/upgrade.h>
 #include <smc/handshake/negcache.h>
 #include <smc/handshake/upgradable.h>
 #include <smc/lgr/lgr.h>
@@ -424,6 +426,104 @@ static void ask_without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED), asked);
 }
 
+static void policy_receive(struct smc_link *link, const struct smc_upgrade_msg *msg)
+{
+	u8 buf[SMC_UPGRADE_MSG_LEN];
+
+	WARN_ON(smc_upgrade_msg_build(msg, buf, sizeof(buf)) < 0);
+	local_bh_disable();
+	rcu_read_lock();
+	smc_llc_events.message(link, buf, sizeof(buf));
+	rcu_read_unlock();
+	local_bh_enable();
+}
+
+/* The pool has elements to spare: no request waits until the server has confirmed a new RMB. */
+static void policy_fill_pool(struct kunit *test, struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	static const struct smc_conn_upgrade_init init;
+	struct smc_link *link = smc_lgr_get_link(lgr, 0);
+	u32 sndbuf, rcvbuf, size = 64 * 1024;
+	struct smc_conn *conn;
+	bool cancel = false;
+
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	KUNIT_ASSERT_TRUE(test, smc_lgr_reserve_place(lgr));
+	smc_sock_get_ring_sizes(smc, &sndbuf, &rcvbuf);
+	conn = smc_conn_create_upgrade(lgr, link, max(sndbuf, size), max(rcvbuf, size), false,
+				       &cancel, &init);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
+	smc_conn_discard(conn, false);
+	smc_link_put(link);
+}
+
+/* A client whose request is under way over the group. Return its number; 0: there is none. */
+static u32 policy_ask(struct kunit *test, struct smc_sock *smc, struct smc_lgr *lgr)
+{
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_conn *conn;
+	u32 number = 0;
+
+	policy_ask_over(test, smc, lgr);
+	conn = smc_deferred_conn_get(smc);
+	if (!conn)
+		return 0;
+	while (!(number = READ_ONCE(conn->upgrade->req.number)) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	smc_conn_put(conn);
+	return number;
+}
+
+static void policy_refuse(struct kunit *test, struct smc_sock *smc, struct smc_lgr *lgr,
+			  u32 number, u8 reason)
+{
+	struct smc_upgrade_msg msg = {
+		.kind = SMC_UPGRADE_REFUSED, .number = number, .reason = reason,
+	};
+	struct smc_link *link = smc_lgr_get_link(lgr, 0);
+	unsigned long until = jiffies + PATIENCE;
+
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	policy_receive(link, &msg);
+	while (READ_ONCE(smc->deferred->conn) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_NULL(test, smc->deferred->conn);
+	flush_delayed_work(&smc->deferred->work);
+	smc_link_put(link);
+}
+
+/*
+ * A server that does not know three connections is forgotten, however often they ask. None asks
+ * for ever.
+ */
+static void ask_unknown(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+	u32 number;
+	int i, tries;
+
+	smc = policy_deferred_client(test, &lgr);
+	policy_fill_pool(test, smc, lgr);
+	for (i = 1; i <= 3; i++) {
+		for (tries = 1; tries <= (i < 3 ? 3 : 1); tries++) {
+			KUNIT_EXPECT_FALSE(test, smc->deferred->closed);
+			number = policy_ask(test, smc, lgr);
+			KUNIT_ASSERT_NE(test, number, 0);
+			policy_refuse(test, smc, lgr, number, SMC_UPGRADE_UNKNOWN);
+		}
+		KUNIT_EXPECT_EQ(test, smc->deferred->closed, i < 3);
+		KUNIT_EXPECT_EQ_MSG(test, smc_upgradable_knows(&init_net, &here, policy_port()),
+				    i < 3, "connection %d", i);
+		if (i == 3)
+			break;
+		smc = policy_client(test, PF_SMC, 0);
+		KUNIT_ASSERT_EQ(test, policy_connect(), 0);
+		KUNIT_ASSERT_EQ(test, smc_sock_mode(smc), SMC_MODE_DEFERRED);
+	}
+}
+
 /* A server that is left alone for its RNIC: no handshake is tried, and its probe is not used up. */
 static void defer_leaves_probe(struct kunit *test)
 {
@@ -578,14 +678,8 @@ static void policy_request(struct smc_link *link, u32 number, u32 wrong)
 		},
 		.token = 77, .rkey = 78, .vaddr = 79, .rmbe_idx = 3, .bsize = 1, .hint = 16,
 	};
-	u8 buf[SMC_UPGRADE_MSG_LEN];
 
-	WARN_ON(smc_upgrade_msg_build(&msg, buf, sizeof(buf)) < 0);
-	local_bh_disable();
-	rcu_read_lock();
-	smc_llc_events.message(link, buf, sizeof(buf));
-	rcu_read_unlock();
-	local_bh_enable();
+	policy_receive(link, &msg);
 }
 
 /* Return the reason of the refusal that was sent for @number, or 0. */
@@ -675,6 +769,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(defer_not_with_hs_ctrl),
 	KUNIT_CASE(ask_finds_no_group),
 	KUNIT_CASE(ask_without_memory),
+	KUNIT_CASE(ask_unknown),
 	KUNIT_CASE(defer_leaves_probe),
 	KUNIT_CASE(defer_failed_fastopen),
 	KUNIT_CASE(excluded_is_seen),

@@ -308,7 +308,7 @@ enum smc_upgrade_reason {
 	SMC_UPGRADE_YES,
 	SMC_UPGRADE_UNKNOWN,	/* no such connection, or the proof is wrong */
 	SMC_UPGRADE_LATER,	/* not accepted yet, or being judged */
-	SMC_UPGRADE_EXCLUDED,	/* an option or rule of the server */
+	SMC_UPGRADE_EXCLUDED,	/* setting, rule or path of the server; for options: UNKNOWN */
 	SMC_UPGRADE_MEMORY,	/* or no place in the group */
 	SMC_UPGRADE_REASONS
 };
