@@ -867,6 +867,21 @@ static void upgrade_job(struct work_struct *work)
 		smc_lgr_put(lgr);
 }
 
+/*
+ * Return why the socket cannot judge a request: it is busy, or stays TCP for life, because an
+ * option excludes SMC, or the program has mapped what TCP receives (smc_deferred_stop_asking()).
+ */
+static enum smc_upgrade_reason upgrade_why_not_now(struct smc_sock *smc)
+{
+	struct smc_deferred *d = smc->deferred;
+	bool never;
+
+	spin_lock_bh(&smc->state_lock);
+	never = d->closed && !d->conn;
+	spin_unlock_bh(&smc->state_lock);
+	return never ? SMC_UPGRADE_EXCLUDED : SMC_UPGRADE_LATER;
+}
+
 /* smc_upgrade_events.requested */
 static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_msg *msg)
 {
@@ -889,8 +904,8 @@ static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_ms
 		return;
 	}
 	if (smc) {
+		reason = upgrade_why_not_now(smc);
 		sock_put(smc_sock_sk(smc));
-		reason = SMC_UPGRADE_LATER;
 	}
 	upgrade_refuse(lgr, msg->number, reason);
 }
@@ -1180,6 +1195,30 @@ static void upgrade_reset_dead(struct smc_sock *smc, const struct smc_conn *conn
 }
 
 /*
+ * No job begins any more, if that can be said without a wait for the peer: a job may wait for it,
+ * and a server for GO. Return as smc_upgrade_may_exclude(); after an error nothing has changed.
+ */
+static int upgrade_try_stop_jobs(struct smc_sock *smc)
+{
+	struct smc_conn *conn = smc_deferred_conn_get(smc);
+	struct smc_deferred *d = smc->deferred;
+	struct smc_upgrade states = {};
+	int rc;
+
+	if (conn)
+		smc_conn_upgrade_get_states(conn, &states);
+	rc = smc_upgrade_may_exclude(&states);
+	spin_lock_bh(&smc->state_lock);
+	if (!rc && (d->busy || (d->conn && d->conn != conn)))
+		rc = -EAGAIN;
+	d->closed |= !rc;
+	spin_unlock_bh(&smc->state_lock);
+	if (conn)
+		smc_conn_put(conn);
+	return rc;
+}
+
+/*
  * @reason: why the connection falls back, 0: there is none any more. @wait: as in
  * smc_deferred_exclude().
  */
@@ -1189,10 +1228,12 @@ static int upgrade_exclude(struct smc_sock *smc, u32 reason, bool wait)
 	struct smc_conn *conn;
 	int rc = 0;
 
-	upgrade_stop_jobs(smc);
-	/* a job may wait for the peer */
-	if (!wait && READ_ONCE(d->busy))
-		return -EAGAIN;
+	if (wait)
+		upgrade_stop_jobs(smc);
+	else
+		rc = upgrade_try_stop_jobs(smc);
+	if (rc)
+		return rc;
 	if (wait_var_event_killable(&d->busy, !READ_ONCE(d->busy)))
 		return -EOPNOTSUPP;
 	upgrade_quiesce(smc);

@@ -1235,6 +1235,8 @@ static void deferred_exclude_server(struct kunit *test)
 		deferred_env_ask(test, &d, SMC_SERVER);
 		KUNIT_EXPECT_EQ(test, smc_deferred_exclude(d.smc, false), -EAGAIN);
 		KUNIT_EXPECT_EQ(test, smc_sock_mode(d.smc), SMC_MODE_DEFERRED);
+		KUNIT_EXPECT_FALSE(test, d.smc->deferred->closed);
+		KUNIT_EXPECT_FALSE(test, d.smc->deferred->cancel);
 		call = (struct deferred_call){ .run = deferred_call_exclude };
 		deferred_call_begin(test, &d, &call);
 		if (i)
@@ -1248,8 +1250,14 @@ static void deferred_exclude_server(struct kunit *test)
 				i ? -EAGAIN : SMC_DEFERRED_OVER);
 		deferred_end(&d);
 	}
-	/* nothing is under way */
 	deferred_begin(test, &d);
+	/* a request is judged, which goes on */
+	WRITE_ONCE(d.smc->deferred->busy, true);
+	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(d.smc, false), -EAGAIN);
+	KUNIT_EXPECT_FALSE(test, d.smc->deferred->closed);
+	KUNIT_EXPECT_FALSE(test, d.smc->deferred->cancel);
+	WRITE_ONCE(d.smc->deferred->busy, false);
+	/* nothing is under way */
 	KUNIT_EXPECT_EQ(test, smc_deferred_exclude(d.smc, false), 0);
 	KUNIT_EXPECT_EQ(test, smc_sock_mode(d.smc), SMC_MODE_TCP);
 	KUNIT_EXPECT_EQ(test, deferred_env_recv(&d, &byte, 1, 0), SMC_DEFERRED_OVER);

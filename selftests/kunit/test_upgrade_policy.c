@@ -757,8 +757,18 @@ static void requests_judged(struct kunit *test)
 	policy_expect_refusal(test, link, 16, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
 			      excluded + 2);
 	KUNIT_EXPECT_EQ(test, policy_rule_hits(), 1);
-	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED) - asked, 5);
-	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_REFUSED) - refused, 5);
+	/* another request is judged; and as after mmap(), it stays TCP for life */
+	flush_work(&smc_sk(env.child->sk)->deferred->job);
+	WRITE_ONCE(smc_sk(env.child->sk)->deferred->busy, true);
+	policy_request(link, 24, 0);
+	policy_expect_refusal(test, link, 24, SMC_UPGRADE_LATER, SMC_STAT_UPGRADE_LATER, later + 1);
+	WRITE_ONCE(smc_sk(env.child->sk)->deferred->busy, false);
+	KUNIT_EXPECT_TRUE(test, smc_deferred_stop_asking(smc_sk(env.child->sk)));
+	policy_request(link, 32, 0);
+	policy_expect_refusal(test, link, 32, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
+			      excluded + 3);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED) - asked, 7);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_REFUSED) - refused, 7);
 	smc_link_put(link);
 }
 
