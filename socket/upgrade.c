@@ -24,6 +24,7 @@
 #include <net/tcp_states.h>
 #include <smc/base/fault.h>
 #include <smc/base/hs_ctrl.h>
+#include <smc/base/log.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
@@ -216,6 +217,21 @@ static struct smc_conn *upgrade_conn_of(struct smc_upgrade_req *req)
 	return container_of(req, struct smc_conn_upgrade, req)->conn;
 }
 
+/*
+ * Both: what smc_conn_set_peer() has refused is counted and logged as in a rendezvous. Other errors
+ * are not the peer's fault, or its message would not have been parsed.
+ */
+static void upgrade_note_bad_end(struct smc_lgr *lgr, const struct smc_conn_peer_end *end, int rc)
+{
+	if (rc != -ENOKEY && rc != -EADDRINUSE)
+		return;
+	smc_stats_inc(lgr->net, SMC_STAT_PEER_END_BAD);
+	smc_log_write(lgr->net, "upgrade with %pI6c: key %08x, element %u, token %08x: %s\n",
+		      &lgr->peer.tcp_addr, end->rkey, end->index, end->token,
+		      rc == -ENOKEY ? "that RMB was not announced over the group" :
+				      "another connection has that RMBE or token");
+}
+
 /* smc_upgrade_events.accepted */
 static void upgrade_accepted(struct smc_upgrade_req *req, struct smc_link *link,
 			     const struct smc_upgrade_msg *msg)
@@ -224,8 +240,10 @@ static void upgrade_accepted(struct smc_upgrade_req *req, struct smc_link *link,
 		.token = msg->token, .size = smc_wire_bsize_to_len(msg->bsize),
 		.index = msg->rmbe_idx, .link = link, .rkey = msg->rkey, .addr = msg->vaddr,
 	};
+	int rc;
 
-	smc_conn_upgrade_take_accept(upgrade_conn_of(req), &end);
+	rc = smc_conn_upgrade_take_accept(upgrade_conn_of(req), &end);
+	upgrade_note_bad_end(link->lgr, &end, rc);
 }
 
 /*
@@ -801,6 +819,7 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 	};
 	enum smc_upgrade_reason reason = upgrade_judge(smc, lgr);
 	struct smc_conn *conn;
+	int rc;
 
 	if (reason != SMC_UPGRADE_YES)
 		return reason;
@@ -808,8 +827,9 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 	conn = upgrade_create_conn(smc, lgr, &init);
 	if (IS_ERR(conn))
 		return upgrade_is_short(PTR_ERR(conn)) ? SMC_UPGRADE_MEMORY : SMC_UPGRADE_LATER;
-	if (smc_conn_set_peer(conn, &end)) {
-		smc_stats_inc(lgr->net, SMC_STAT_PEER_END_BAD);
+	rc = smc_conn_set_peer(conn, &end);
+	if (rc) {
+		upgrade_note_bad_end(lgr, &end, rc);
 		smc_conn_discard(conn, false);
 		return SMC_UPGRADE_LATER;
 	}

@@ -524,6 +524,52 @@ static void ask_unknown(struct kunit *test)
 	}
 }
 
+/* A yes that names no RMB of the server, or an RMBE that another connection has. */
+static void ask_answered_badly(struct kunit *test)
+{
+	struct smc_upgrade_msg msg = {
+		.kind = SMC_UPGRADE_ACCEPTED, .token = 77, .rkey = 78, .vaddr = 0x10000,
+		.rmbe_idx = 3, .bsize = 1,
+	};
+	/* static: it stays in the list if an assertion ends the case */
+	static struct smc_claim claim;
+	u64 bad = policy_stat(SMC_STAT_PEER_END_BAD);
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_conn *conn;
+	struct smc_link *link;
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+	u32 added;
+	int i;
+
+	smc = policy_deferred_client(test, &lgr);
+	policy_fill_pool(test, smc, lgr);
+	link = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	claim = (struct smc_claim){ .token = msg.token };
+	for (i = 1; i <= 2; i++) {
+		msg.number = policy_ask(test, smc, lgr);
+		KUNIT_ASSERT_NE(test, msg.number, 0);
+		policy_receive(link, &msg);
+		while (policy_stat(SMC_STAT_PEER_END_BAD) - bad < i && time_before(jiffies, until))
+			usleep_range(1000, 2000);
+		KUNIT_EXPECT_EQ_MSG(test, policy_stat(SMC_STAT_PEER_END_BAD) - bad, i, "row %d", i);
+		/* which the client has withdrawn */
+		conn = smc_deferred_conn_get(smc);
+		KUNIT_ASSERT_NOT_NULL(test, conn);
+		flush_delayed_work(&conn->work);
+		smc_conn_put(conn);
+		policy_refuse(test, smc, lgr, msg.number, SMC_UPGRADE_LATER);
+		if (i == 2)
+			break;
+		claim.rtoken = smc_rtoken_add(lgr, link->slot, msg.rkey, msg.vaddr, &added);
+		KUNIT_ASSERT_GE(test, claim.rtoken, 0);
+		KUNIT_ASSERT_EQ(test, smc_claim_begin(lgr, &claim), 0);
+	}
+	smc_claim_end(lgr, &claim);
+	smc_link_put(link);
+}
+
 /* A server that is left alone for its RNIC: no handshake is tried, and its probe is not used up. */
 static void defer_leaves_probe(struct kunit *test)
 {
@@ -780,6 +826,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(ask_finds_no_group),
 	KUNIT_CASE(ask_without_memory),
 	KUNIT_CASE(ask_unknown),
+	KUNIT_CASE(ask_answered_badly),
 	KUNIT_CASE(defer_leaves_probe),
 	KUNIT_CASE(defer_failed_fastopen),
 	KUNIT_CASE(excluded_is_seen),

@@ -47,7 +47,7 @@ enum smc_stat {
 	SMC_STAT_RX_LLC,
 	SMC_STAT_RX_LLC_BAD,
 	SMC_STAT_CLC_BAD,		/* malformed CLC messages */
-	SMC_STAT_PEER_END_BAD,		/* Accepts, Confirms: rkey unknown, RMBE or token in use */
+	SMC_STAT_PEER_END_BAD,		/* peer's end: rkey unknown, RMBE or token in use */
 	SMC_STAT_TX_NOSLOT,		/* attempts to send without a free send slot */
 	SMC_STAT_TX_WINDOW_CLOSED,	/* times that flag B was sent: window closed */
 	SMC_STAT_LINK_FAIL,
