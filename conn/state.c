@@ -203,18 +203,51 @@ unsigned int smc_conn_step_locked(struct smc_conn *conn, enum smc_conn_event eve
 }
 
 /*
+ * Return whether the peer still owes what ends the request: a server its answer to GO, a client GO
+ * or a withdrawal. Once the connection is not registered any more, nobody would notice it.
+ */
+static bool conn_upgrade_is_owed(const struct smc_conn *conn)
+{
+	const struct smc_conn_upgrade *up = conn->upgrade;
+
+	if (conn->role == SMC_SERVER)
+		return up->fsm.agree == SMC_UPGRADE_DEAD;
+	return up->fsm.agree == SMC_UPGRADE_SMC && !up->answered;
+}
+
+/*
+ * Return whether LLC knows that a connection with an upgrade, which has ended otherwise, is about
+ * to go; else its work is queued. LLC holds a reference for the request. Only that work passes
+ * things on to LLC, and it may not run later.
+ */
+static bool conn_upgrade_may_leave(struct smc_conn *conn)
+{
+	struct smc_conn_upgrade *up = conn->upgrade;
+
+	lockdep_assert_held(&conn->lock);
+	if (conn_upgrade_is_owed(conn) && !up->abandoned) {
+		up->abandoned = true;
+		up->llc_due |= SMC_CONN_UPGRADE_ABANDON;
+		/* the peer may have got GO, and write */
+		conn->quarantine = true;
+		smc_conn_queue_work(conn);
+	}
+	return !up->llc_due;
+}
+
+/*
  * Return whether the connection may be removed: its last message is acknowledged, or its time is
  * over. A lost message has to be repeated, because the peer waits for it. What LLC has to do for an
- * upgrade comes first: only the work of the connection passes it on, and it may not run later.
+ * upgrade comes first.
  */
 static bool conn_may_leave(struct smc_conn *conn)
 {
 	const struct smc_conn_tx *tx = &conn->tx;
 
-	if (conn->upgrade && conn->upgrade->llc_due)
+	if (!tx->stopped && (tx->state_due || tx->state_unacked) &&
+	    !smc_conn_timer_last_msg_expired(conn))
 		return false;
-	return tx->stopped || (!tx->state_due && !tx->state_unacked) ||
-	       smc_conn_timer_last_msg_expired(conn);
+	return !conn->upgrade || conn_upgrade_may_leave(conn);
 }
 
 /*

@@ -239,6 +239,8 @@ struct llc_test_answer {
  * @LLC_UPGRADE_WITHDRAWN: client: the confirmation of a withdrawal, which is repeated
  * @LLC_UPGRADE_JUDGED: server: smc_upgrade_answer()
  * @LLC_UPGRADE_IN_VAIN: server: the same, for a request that was withdrawn
+ * @LLC_UPGRADE_LOST: client: nothing, for the life of the group: the server may take the last
+ *	request of the slot for one under way, and would drop another one
  */
 enum llc_upgrade_state {
 	LLC_UPGRADE_IDLE,
@@ -247,6 +249,7 @@ enum llc_upgrade_state {
 	LLC_UPGRADE_WITHDRAWN,
 	LLC_UPGRADE_JUDGED,
 	LLC_UPGRADE_IN_VAIN,
+	LLC_UPGRADE_LOST,
 };
 
 /**

@@ -128,6 +128,9 @@ static bool upgrade_describe_server(const struct smc_upgrade_slots *records, u32
 		msg->reason = records->reason[i];
 		return true;
 	case SMC_UPGRADE_REC_BOUND:
+		/* abandoned */
+		if (!req)
+			return false;
 		msg->kind = SMC_UPGRADE_ACCEPTED;
 		msg->token = req->token;
 		*elem = req->elem;
@@ -275,6 +278,34 @@ static unsigned long upgrade_slot_send(struct smc_llc *llc, u32 i)
 
 /* ---- client ---- */
 
+static u32 upgrade_count_lost(const struct llc_upgrade *up)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < SMC_UPGRADE_SLOTS; i++)
+		n += up->slots[i].state == LLC_UPGRADE_LOST;
+	return n;
+}
+
+/**
+ * smc_upgrade_has_slot() - client: check whether a group takes requests, now or later
+ * @lgr: group
+ *
+ * Any context but hard interrupt.
+ *
+ * Return: false if all slots are lost for the life of the group.
+ */
+bool smc_upgrade_has_slot(struct smc_lgr *lgr)
+{
+	struct smc_llc *llc = lgr->llc;
+	bool has;
+
+	spin_lock_bh(&llc->lock);
+	has = upgrade_count_lost(&llc->upgrade) < SMC_UPGRADE_SLOTS;
+	spin_unlock_bh(&llc->lock);
+	return has;
+}
+
 /**
  * smc_upgrade_reserve() - client: reserve a place for a request that will be prepared
  * @lgr: group
@@ -296,7 +327,7 @@ int smc_upgrade_reserve(struct smc_lgr *lgr)
 	if (lgr->role != SMC_CLIENT || !smc_peer_can(&lgr->peer, SMC_CAP_UPGRADE))
 		return -EOPNOTSUPP;
 	spin_lock_bh(&llc->lock);
-	n = up->reserved;
+	n = up->reserved + upgrade_count_lost(up);
 	for (i = 0; i < SMC_UPGRADE_SLOTS; i++)
 		n += up->slots[i].req ? 1 : 0;
 	if (llc->dead)
@@ -345,7 +376,7 @@ int smc_upgrade_ask(struct smc_lgr *lgr, struct smc_upgrade_req *req)
 	llc->upgrade.reserved--;
 	for (i = 0; i < SMC_UPGRADE_SLOTS && rc && !llc->dead; i++) {
 		slot = &llc->upgrade.slots[i];
-		if (slot->req)
+		if (slot->req || slot->state == LLC_UPGRADE_LOST)
 			continue;
 		slot->number = smc_upgrade_number_next(slot->number ?: i);
 		slot->state = LLC_UPGRADE_ASKED;
@@ -489,7 +520,9 @@ static bool upgrade_server_take(struct smc_llc *llc, struct smc_link *link,
 		slot->due = false;	/* the client has decided what that answer was about */
 		break;
 	case SMC_UPGRADE_UNBIND:
-		upgrade_end(llc, slot, SMC_UPGRADE_OUT_WITHDRAWN);
+		/* else abandoned */
+		if (slot->req)
+			upgrade_end(llc, slot, SMC_UPGRADE_OUT_WITHDRAWN);
 		slot->due = true;
 		break;
 	case SMC_UPGRADE_REPLY_WITHDRAWN:
@@ -519,8 +552,8 @@ static bool upgrade_server_take(struct smc_llc *llc, struct smc_link *link,
  * @lgr: group
  * @req: request; without effect if it has ended
  *
- * Client: the first CDC message of the server has arrived. Server: GO has. A server that has given
- * the client up does not call it: a withdrawal may still come. Any context but hard interrupt.
+ * Client: the first CDC message of the server has arrived. Server: GO has. Who has given the peer
+ * up calls smc_upgrade_abandon(). Any context but hard interrupt.
  */
 void smc_upgrade_finish(struct smc_lgr *lgr, struct smc_upgrade_req *req)
 {
@@ -531,6 +564,30 @@ void smc_upgrade_finish(struct smc_lgr *lgr, struct smc_upgrade_req *req)
 	if (slot->req == req) {
 		smc_upgrade_slots_finish(&llc->upgrade.records, req->number);
 		upgrade_end(llc, slot, SMC_UPGRADE_OUT_FINISHED);
+		smc_llc_timer_upgrade_due(llc);
+	}
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_upgrade_abandon() - end a request although the peer may still say something
+ * @lgr: group
+ * @req: request; without effect if it has ended
+ *
+ * Client: GO was posted, and no CDC message of the server has come; the slot is lost, because the
+ * server may not have got GO. Server: neither GO nor a withdrawal has come in time; the withdrawal
+ * still frees the slot. Any context but hard interrupt.
+ */
+void smc_upgrade_abandon(struct smc_lgr *lgr, struct smc_upgrade_req *req)
+{
+	struct smc_llc *llc = lgr->llc;
+	struct llc_upgrade_slot *slot = upgrade_get_slot(llc, req->number);
+
+	spin_lock_bh(&llc->lock);
+	if (slot->req == req) {
+		upgrade_end(llc, slot, SMC_UPGRADE_OUT_ABANDONED);
+		if (lgr->role == SMC_CLIENT)
+			slot->state = LLC_UPGRADE_LOST;
 		smc_llc_timer_upgrade_due(llc);
 	}
 	spin_unlock_bh(&llc->lock);

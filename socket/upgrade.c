@@ -205,6 +205,8 @@ static void upgrade_llc(struct smc_conn *conn, u32 actions)
 		upgrade_send_accept(conn);
 	if (actions & SMC_UPGRADE_ACT_FREE_SLOT)
 		smc_upgrade_finish(conn->lgr, req);
+	if (actions & SMC_CONN_UPGRADE_ABANDON)
+		smc_upgrade_abandon(conn->lgr, req);
 }
 
 static const struct smc_conn_upgrade_ops upgrade_conn_ops = {
@@ -279,6 +281,8 @@ static void upgrade_ended(struct smc_lgr *lgr, struct smc_upgrade_req *req,
 		if (!server)
 			smc_upgradable_answered(lgr->net, &conn->path.remote.addr,
 						conn->path.remote.port, false);
+		break;
+	case SMC_UPGRADE_OUT_ABANDONED:
 		break;
 	case SMC_UPGRADE_OUT_GROUP:
 		/* the connection gets to know when the links are drained */
@@ -715,6 +719,11 @@ static struct smc_lgr *upgrade_find_group(struct smc_sock *smc, bool count)
 	smc_rules_path(smc->clcsock.sock->sk, &ends);
 	lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, &ends.local.addr, vlan, &path,
 				   SMC_CAP_UPGRADE);
+	/* as one that is full */
+	if (lgr && !smc_upgrade_has_slot(lgr)) {
+		smc_lgr_put(lgr);
+		lgr = NULL;
+	}
 	return lgr ?: ERR_PTR(-ENOENT);
 }
 

@@ -72,7 +72,9 @@ static void upgrade_env_get_tcp(struct smc_sock *owner, struct smc_conn_tcp *tcp
 
 static void upgrade_env_llc(struct smc_conn *conn, u32 actions)
 {
-	upgrade_current->llc |= actions;
+	/* a connection that leaves with its group, after the case */
+	if (upgrade_current)
+		upgrade_current->llc |= actions;
 }
 
 static const struct smc_conn_upgrade_ops upgrade_env_ops = {
@@ -215,6 +217,7 @@ static void upgrade_env_drop(struct upgrade_env *u)
 	smc_conn_detach(u->e.conn);
 	/* a notification may be under way */
 	flush_delayed_work(&u->e.conn->work);
+	upgrade_current = NULL;
 	smc_conn_put(u->e.conn);
 	smc_link_put(u->e.second);
 	smc_link_put(u->e.first);
@@ -224,6 +227,7 @@ static void upgrade_env_end(struct upgrade_env *u)
 {
 	smc_conn_detach(u->e.conn);
 	flush_delayed_work(&u->e.conn->work);
+	upgrade_current = NULL;
 	conn_env_end(&u->e);
 }
 
@@ -1084,6 +1088,41 @@ static void upgrade_freed_client(struct kunit *test)
 	upgrade_expect_freed(test, &u, false, "closed");
 }
 
+/*
+ * A connection goes before its request has ended: LLC is notified, and the RMBE is not used again,
+ * since the peer may write.
+ */
+static void upgrade_goes_unanswered(struct kunit *test)
+{
+	struct upgrade_env u;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		upgrade_begin_client(test, &u);
+		if (i)
+			upgrade_env_receive(&u, 1, 0);
+		smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_RST);
+		upgrade_env_expire(&u);
+		KUNIT_EXPECT_TRUE(test, upgrade_wait_leave(&u));
+		flush_delayed_work(&u.e.conn->work);
+		KUNIT_EXPECT_EQ_MSG(test, u.llc & SMC_CONN_UPGRADE_ABANDON,
+				    i ? 0 : SMC_CONN_UPGRADE_ABANDON, "row %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, u.llc & SMC_UPGRADE_ACT_FREE_SLOT,
+				    i ? SMC_UPGRADE_ACT_FREE_SLOT : 0, "row %d", i);
+		if (!i)
+			KUNIT_EXPECT_TRUE(test, u.e.conn->quarantine);
+		upgrade_env_drop(&u);
+	}
+	upgrade_begin_answered(test, &u);
+	upgrade_env_receive(&u, 1, 0);
+	KUNIT_EXPECT_EQ(test, upgrade_env_agree(&u), SMC_UPGRADE_DEAD);
+	KUNIT_EXPECT_TRUE(test, upgrade_wait_leave(&u));
+	flush_delayed_work(&u.e.conn->work);
+	KUNIT_EXPECT_EQ(test, u.llc & SMC_CONN_UPGRADE_ABANDON, SMC_CONN_UPGRADE_ABANDON);
+	KUNIT_EXPECT_TRUE(test, u.e.conn->quarantine);
+	upgrade_env_drop(&u);
+}
+
 /* A client closes: its clcsock waits for no answer, but with the end of the ring once GO is out. */
 static void upgrade_closed_client(struct kunit *test)
 {
@@ -1370,6 +1409,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_shut_on_tcp),
 	KUNIT_CASE(upgrade_closed_on_tcp),
 	KUNIT_CASE(upgrade_closed_client),
+	KUNIT_CASE(upgrade_goes_unanswered),
 	KUNIT_CASE(upgrade_closed_at_gate),
 	KUNIT_CASE_SLOW(upgrade_peer_closed),
 	KUNIT_CASE(upgrade_peer_closed_first),

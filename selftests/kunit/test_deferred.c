@@ -86,7 +86,9 @@ static void deferred_env_get_tcp(struct smc_sock *owner, struct smc_conn_tcp *tc
 
 static void deferred_env_llc(struct smc_conn *conn, u32 actions)
 {
-	deferred_current->llc |= actions;
+	/* a connection that leaves with its group, after the case */
+	if (deferred_current)
+		deferred_current->llc |= actions;
 }
 
 static const struct smc_conn_upgrade_ops deferred_env_ops = {
@@ -162,6 +164,7 @@ static void deferred_end(struct deferred_env *d)
 	if (!conn)
 		return;
 	flush_delayed_work(&conn->work);
+	deferred_current = NULL;
 	smc_conn_put(conn);
 	smc_link_put(d->e.second);
 	smc_link_put(d->e.first);

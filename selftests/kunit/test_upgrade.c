@@ -373,6 +373,31 @@ static void upgrade_withdrawn(struct kunit *test)
 	upg_end(p);
 }
 
+/* The server has given the client up: a repeated request gets nothing, a withdrawal its answer. */
+static void upgrade_abandoned_server(struct kunit *test)
+{
+	struct upg_pair *p = upg_begin(test, SMC_SERVER);
+
+	upg_receive_kind(p, SMC_UPGRADE_REQUEST, 8);
+	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_ACCEPTED, 8, 1));
+	smc_upgrade_abandon(p->lgr, &p->reqs[0]);
+	KUNIT_EXPECT_TRUE(test, upg_wait(&seen.ended, 1));
+	KUNIT_EXPECT_PTR_EQ(test, seen.last, &p->reqs[0]);
+	KUNIT_EXPECT_EQ(test, seen.outcome, SMC_UPGRADE_OUT_ABANDONED);
+	seen.req = &p->reqs[1];
+	upg_receive_kind(p, SMC_UPGRADE_REQUEST, 8);
+	upg_receive_kind(p, SMC_UPGRADE_REQUEST, 16);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, seen.requested, 1);
+	KUNIT_EXPECT_EQ(test, upg_sent(p, SMC_UPGRADE_ACCEPTED, 8), 1);
+	upg_receive_kind(p, SMC_UPGRADE_WITHDRAWAL, 8);
+	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_CONFIRMED, 8, 1));
+	upg_receive_kind(p, SMC_UPGRADE_REQUEST, 16);
+	KUNIT_EXPECT_TRUE(test, upg_wait_sent(p, SMC_UPGRADE_ACCEPTED, 16, 1));
+	KUNIT_EXPECT_EQ(test, seen.ended, 1);
+	upg_end(p);
+}
+
 /* A withdrawal that overtakes its request over another link: the request binds nothing. */
 static void upgrade_overtaken(struct kunit *test)
 {
@@ -709,6 +734,38 @@ static void upgrade_client_withdraws(struct kunit *test)
 	upg_end(p);
 }
 
+/* A connection goes before the server has answered GO: the slot is lost, and no other one. */
+static void upgrade_abandoned(struct kunit *test)
+{
+	struct upg_pair *p = upg_begin(test, SMC_CLIENT);
+	u32 i;
+
+	for (i = 0; i < SMC_UPGRADE_SLOTS; i++) {
+		KUNIT_EXPECT_TRUE(test, smc_upgrade_has_slot(p->lgr));
+		KUNIT_EXPECT_EQ(test, upg_ask(p, &p->reqs[i]), 0);
+		KUNIT_EXPECT_EQ(test, p->reqs[i].number % SMC_UPGRADE_SLOTS, i);
+		upg_receive_kind(p, SMC_UPGRADE_ACCEPTED, p->reqs[i].number);
+		KUNIT_EXPECT_TRUE(test, upg_wait(&seen.accepted, i + 1));
+		smc_upgrade_abandon(p->lgr, &p->reqs[i]);
+		KUNIT_EXPECT_TRUE(test, upg_wait(&seen.ended, i + 1));
+		KUNIT_EXPECT_PTR_EQ(test, seen.last, &p->reqs[i]);
+		KUNIT_EXPECT_EQ(test, seen.outcome, SMC_UPGRADE_OUT_ABANDONED);
+		/* once */
+		smc_upgrade_abandon(p->lgr, &p->reqs[i]);
+		smc_upgrade_finish(p->lgr, &p->reqs[i]);
+	}
+	upg_receive_kind(p, SMC_UPGRADE_ACCEPTED, p->reqs[0].number);
+	upg_receive_kind(p, SMC_UPGRADE_REFUSED, p->reqs[1].number);
+	KUNIT_EXPECT_FALSE(test, smc_upgrade_has_slot(p->lgr));
+	KUNIT_EXPECT_EQ(test, smc_upgrade_reserve(p->lgr), -EBUSY);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, seen.ended, SMC_UPGRADE_SLOTS);
+	smc_lgr_terminate(p->lgr, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_TRUE(test, env_wait_no_qp(test->priv));
+	KUNIT_EXPECT_EQ(test, seen.ended, SMC_UPGRADE_SLOTS);
+	upg_end(p);
+}
+
 /* A link is lost: what it may have had is sent over the other one at once. */
 static void upgrade_link_lost(struct kunit *test)
 {
@@ -786,6 +843,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(upgrade_unknown),
 	KUNIT_CASE(upgrade_agreed),
 	KUNIT_CASE(upgrade_withdrawn),
+	KUNIT_CASE(upgrade_abandoned_server),
 	KUNIT_CASE(upgrade_overtaken),
 	KUNIT_CASE(upgrade_answered_late),
 	KUNIT_CASE_SLOW(upgrade_judged_once),
@@ -798,6 +856,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(upgrade_refused),
 	KUNIT_CASE(upgrade_reserved),
 	KUNIT_CASE_SLOW(upgrade_client_withdraws),
+	KUNIT_CASE_SLOW(upgrade_abandoned),
 	KUNIT_CASE(upgrade_link_lost),
 	KUNIT_CASE(upgrade_group_ends),
 	KUNIT_CASE(upgrade_group_ends_server),

@@ -58,12 +58,19 @@ struct smc_conn_tcp {
 #define SMC_CONN_UPGRADE_LLC	(SMC_UPGRADE_ACT_SEND_REQUEST | SMC_UPGRADE_ACT_SEND_WITHDRAWAL | \
 				 SMC_UPGRADE_ACT_SEND_ACCEPT | SMC_UPGRADE_ACT_FREE_SLOT)
 
+/*
+ * Another action of smc_conn_upgrade_ops.llc: the connection is about to go, and nothing that is
+ * still to come ends its request: smc_upgrade_abandon().
+ */
+#define SMC_CONN_UPGRADE_ABANDON	0x40000000
+
 /**
  * struct smc_conn_upgrade_ops - what an upgrade needs from the socket and from LLC
  * @get_tcp: fill in how far TCP has got; under conn->lock, any context: reads without a lock, FIN
  *	before the number of bytes
  * @llc: send messages, or free the slot of the request; SMC_UPGRADE_ACT_* bits of
- *	%SMC_CONN_UPGRADE_LLC; process context, no lock held. Also called when the socket is gone
+ *	%SMC_CONN_UPGRADE_LLC, %SMC_CONN_UPGRADE_ABANDON; process context, no lock held. Also
+ *	called when the socket is gone
  */
 struct smc_conn_upgrade_ops {
 	void (*get_tcp)(struct smc_sock *owner, struct smc_conn_tcp *tcp);
@@ -98,6 +105,7 @@ struct smc_conn_upgrade_init {
  * @actions: what the CDC message that is being applied leads to
  * @llc_due: actions for @init.ops->llc, which the work of the connection carries out
  * @answered: client: the server has sent a message, so GO need not be repeated
+ * @abandoned: LLC gets, or has got, %SMC_CONN_UPGRADE_ABANDON
  * @fin: FIN was noticed
  * @quiet: the error that ends the connection was reported before
  * @tx_known: our S is fixed: @tx_s
@@ -122,6 +130,7 @@ struct smc_conn_upgrade {
 	u32 actions;
 	u32 llc_due;
 	bool answered;
+	bool abandoned;
 	bool fin;
 	bool quiet;
 	bool tx_known;

@@ -17,7 +17,8 @@
  *	smc_upgrade_withdraw()	-- withdrawal -->	ended(WITHDRAWN)
  *	ended(WITHDRAWN)	<-- confirmed --
  *
- * or the server answers with a reason, and the client gets ended(REFUSED).
+ * or the server answers with a reason, and the client gets ended(REFUSED). An owner that gives up
+ * calls smc_upgrade_abandon(), and gets ended(ABANDONED).
  */
 #ifndef _SMC_LLC_UPGRADE_H
 #define _SMC_LLC_UPGRADE_H
@@ -36,6 +37,7 @@ struct smc_link;
  * @SMC_UPGRADE_OUT_REFUSED: client: the server said no; the reason is in smc_upgrade_req.reason
  * @SMC_UPGRADE_OUT_WITHDRAWN: the withdrawal has arrived (server), or was confirmed (client)
  * @SMC_UPGRADE_OUT_FINISHED: smc_upgrade_finish() was called
+ * @SMC_UPGRADE_OUT_ABANDONED: smc_upgrade_abandon() was called
  * @SMC_UPGRADE_OUT_GROUP: the group is dead: LLC sends and handles nothing any more. Messages of
  *	CDC may still arrive until the links are drained: whether GO has come is known after that
  */
@@ -43,6 +45,7 @@ enum smc_upgrade_outcome {
 	SMC_UPGRADE_OUT_REFUSED,
 	SMC_UPGRADE_OUT_WITHDRAWN,
 	SMC_UPGRADE_OUT_FINISHED,
+	SMC_UPGRADE_OUT_ABANDONED,
 	SMC_UPGRADE_OUT_GROUP,
 };
 
@@ -94,6 +97,7 @@ struct smc_upgrade_events {
 };
 
 const struct smc_upgrade_events *smc_upgrade_set_events(const struct smc_upgrade_events *events);
+bool smc_upgrade_has_slot(struct smc_lgr *lgr);
 int smc_upgrade_reserve(struct smc_lgr *lgr);
 void smc_upgrade_unreserve(struct smc_lgr *lgr);
 int smc_upgrade_ask(struct smc_lgr *lgr, struct smc_upgrade_req *req);
@@ -101,5 +105,6 @@ void smc_upgrade_withdraw(struct smc_lgr *lgr, struct smc_upgrade_req *req);
 int smc_upgrade_answer(struct smc_lgr *lgr, u32 number, enum smc_upgrade_reason reason,
 		       struct smc_upgrade_req *req);
 void smc_upgrade_finish(struct smc_lgr *lgr, struct smc_upgrade_req *req);
+void smc_upgrade_abandon(struct smc_lgr *lgr, struct smc_upgrade_req *req);
 
 #endif
