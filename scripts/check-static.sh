@@ -94,24 +94,41 @@ perl -0pe 's/,\s*void \(\*opt_child_init\)\(.*?\)\);/);/s' "$header" > "$tmp/hea
 	! grep -q HAVE_OPT_CHILD_INIT "build/$release/tcp/.option_own.o.cmd"
 result "our own TCP option builds for 6.12 before syn_recv_sock() got opt_child_init" $? "$tmp/log"
 
-# stops NAME KDIR: it does, with one sentence
+# stops NAME KDIR WORDS: the build, with one sentence that contains these
 stops()
 {
 	scripts/kernel-supported.sh "$2" > "$tmp/log" 2>&1
-	test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1
+	test $? -eq 1 && test "$(wc -l < "$tmp/log")" -eq 1 && grep -qF "$3" "$tmp/log"
 	result "$1 stops the build with one sentence" $? "$tmp/log"
 }
 
-stops "a folder without headers" /nonexistent
+# taken NAME KDIR
+taken()
+{
+	scripts/kernel-supported.sh "$2" > "$tmp/log" 2>&1 && test ! -s "$tmp/log"
+	result "$1 is taken" $? "$tmp/log"
+}
+
+# Each folder differs from one that is taken in one thing, so that no other sentence can be meant.
+stops "a folder without headers" /nonexistent "no kernel headers"
 old=$tmp/old
 mkdir -p "$old/include/net"
-printf 'CONFIG_INFINIBAND=m\nCONFIG_SMC=m\n' > "$old/.config"
 : > "$old/Makefile"
-: > "$old/include/net/genetlink.h"
-stops "a kernel that lacks a feature" "$old"
 echo 'unsigned int resv_start_op;' > "$old/include/net/genetlink.h"
-scripts/kernel-supported.sh "$old" > "$tmp/log" 2>&1
-result "with the feature the kernel is taken, whatever its version" $? "$tmp/log"
+stops "a tree without a configuration" "$old" "is not configured"
+printf 'CONFIG_INFINIBAND=m\nCONFIG_SMC=m\n' > "$old/.config"
+taken "a kernel with the feature, whatever its version," "$old"
+printf 'CONFIG_INFINIBAND=m\nCONFIG_NETFILTER=y\n' > "$old/.config"
+taken "a kernel with netfilter instead of SMC" "$old"
+printf 'CONFIG_INFINIBAND=m\n# CONFIG_SMC is not set\n# CONFIG_NETFILTER is not set\n' > "$old/.config"
+stops "a kernel with neither SMC nor netfilter" "$old" "neither CONFIG_SMC nor CONFIG_NETFILTER"
+printf 'CONFIG_INFINIBAND=m\nCONFIG_SMC=y\nCONFIG_NETFILTER=y\n' > "$old/.config"
+stops "a kernel with SMC built in" "$old" "CONFIG_SMC=y"
+printf '# CONFIG_INFINIBAND is not set\nCONFIG_SMC=m\n' > "$old/.config"
+stops "a kernel without RDMA" "$old" "has no RDMA"
+printf 'CONFIG_INFINIBAND=m\nCONFIG_SMC=m\n' > "$old/.config"
+: > "$old/include/net/genetlink.h"
+stops "a kernel that lacks a feature" "$old" "resv_start_op"
 
 # --- fault sites
 scripts/check-faults.py > "$tmp/log" 2>&1
