@@ -5,7 +5,8 @@
 #
 # Usage: check-matrix.sh [KERNEL...]
 #   KERNEL  a series of selftests/vm/fetch.sh, or the folder of a configured kernel tree or of
-#           headers; default: three of Debian's for amd64, arm64, a big-endian one
+#           headers (in a tree that is prepared, but not built, no symbols are looked up); default:
+#           three of Debian's for amd64, arm64, a big-endian one
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -37,7 +38,7 @@ field()
 # check KERNEL: each line says what the kernel is, so that a list of them is the table
 check()
 {
-	local kernel=$1 config built release options=-n
+	local kernel=$1 config built release machine compiler option options=-n
 
 	case $kernel in
 	*/*)	;;
@@ -65,9 +66,13 @@ check()
 		result "not ok" "$kernel: a module for $release"
 		return
 	fi
-	result ok "$release: $(field "$built/smc.ko" Machine),$(field "$built/smc.ko" Data | sed 's/.*,//'), $(
-		sed -n 's/^CONFIG_CC_VERSION_TEXT="\([^ ]*\) .* \([0-9.]*\)"$/\1 \2/p' "$config"), TCP option $(
-		if grep -q '^CONFIG_SMC=' "$config"; then echo "of the kernel"; else echo "of our own"; fi)"
+	machine="$(field "$built/smc.ko" Machine),$(field "$built/smc.ko" Data | sed 's/.*,//')"
+	compiler=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="\([^ ]*\) .* \([0-9.]*\)"$/\1 \2/p' "$config")
+	option="of our own"
+	! grep -q '^CONFIG_SMC=' "$config" || option="of the kernel"
+	[ -e "$built/kdir/Module.symvers" ] || option="$option, symbols not looked up"
+	# in a package the date is that of its changelog
+	result ok "$release, configured $(date -u -r "$config" +%F): $machine, $compiler, TCP option $option"
 }
 
 for kernel in "$@"; do
