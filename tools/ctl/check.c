@@ -41,7 +41,9 @@ enum verdict {
  * @verdict: verdict so far
  * @code: diagnosis code for VERDICT_TCP, 0: no code applies
  * @peer_code: diagnosis code of the peer, 0: none
- * @faster: SMC should be faster than TCP on the path to the peer
+ * @loaded: the module answers
+ * @port: RoCE port for connections with the peer, holds a reference; NULL: none is known
+ * @speed: SMC compared with TCP on the path to the peer
  */
 struct check {
 	const struct ctl_opts *opts;
@@ -51,7 +53,9 @@ struct check {
 	enum verdict verdict;
 	__u32 code;
 	__u32 peer_code;
-	bool faster;
+	bool loaded;
+	struct json_object *port;
+	enum ctl_speed speed;
 };
 
 static struct json_object *check_add_step(struct check *c, const char *name, const char *state,
@@ -147,6 +151,7 @@ static int check_module(struct check *c)
 		json_object_put(info);
 		return rc;
 	}
+	c->loaded = true;
 	module = ctl_json_member(info, "module");
 	warning = module ? ctl_json_text(module, "warning") : "";
 	snprintf(text, sizeof(text), "%s%s%s, SMC version %s, release %s",
@@ -204,16 +209,24 @@ static int check_ueid(struct check *c)
 	return rc;
 }
 
-/* The first thing to know: is SMC worth it here? */
-static void check_expect_speed(struct check *c, struct json_object *port)
+/* The first thing to know: is SMC worth it here? This goes before all other steps. */
+static void check_add_speed(struct check *c)
 {
+	static const char * const states[] = {
+		[CTL_SPEED_UNKNOWN] = "unknown", [CTL_SPEED_FASTER] = "ok",
+		[CTL_SPEED_SLOWER] = "note",
+	};
 	struct json_object *steps = c->steps;
 	size_t n = json_object_array_length(steps), i;
 	char text[256];
 
 	c->steps = json_object_new_array();
-	c->faster = ctl_rnic_expect_faster(port, text, sizeof(text));
-	check_add_step(c, "speed", c->faster ? "ok" : "note", text);
+	if (c->port)
+		c->speed = ctl_rnic_expect_speed(c->port, text, sizeof(text));
+	else
+		snprintf(text, sizeof(text), "not known whether SMC would be faster than TCP: %s",
+			 c->loaded ? "no active RNIC is known" : "no SMC module answers");
+	check_add_step(c, "speed", states[c->speed], text);
 	for (i = 0; i < n; i++)
 		json_object_array_add(c->steps,
 				      json_object_get(json_object_array_get_idx(steps, i)));
@@ -245,8 +258,7 @@ static int check_path(struct check *c)
 			check_add_reason(c, "rnic", text, code);
 		else
 			check_add_step(c, "rnic", "ok", text);
-		if (!code)
-			check_expect_speed(c, port);
+		c->port = json_object_get(port);
 	}
 	ctl_rnics_put(&rnics);
 	return rc;
@@ -442,7 +454,7 @@ static int check_connection(struct check *c)
 	return sock ? CTL_OK : CTL_FAILURE;
 }
 
-static int check_run(struct check *c, bool connection)
+static int check_run_steps(struct check *c, bool connection)
 {
 	const struct ctl_opts all = { .port = -1, .local_port = -1, .peer_port = -1 };
 	struct json_object *socks;
@@ -467,6 +479,15 @@ static int check_run(struct check *c, bool connection)
 	/* only the connection shows what the peer does */
 	if (rc == CTL_OK && connection)
 		rc = check_connection(c);
+	return rc;
+}
+
+static int check_run(struct check *c, bool connection)
+{
+	int rc = check_run_steps(c, connection);
+
+	check_add_speed(c);
+	json_object_put(c->port);
 	return rc;
 }
 
@@ -509,7 +530,9 @@ static void check_print_json(const struct check *c, const char *host, const char
 	if (port)
 		ctl_json_add_u64(obj, "port", strtoul(port, NULL, 10));
 	ctl_json_add_str(obj, "verdict", words[c->verdict]);
-	json_object_object_add(obj, "faster", json_object_new_boolean(c->faster));
+	if (c->speed != CTL_SPEED_UNKNOWN)
+		json_object_object_add(obj, "faster",
+				       json_object_new_boolean(c->speed == CTL_SPEED_FASTER));
 	if (c->verdict == VERDICT_TCP) {
 		ctl_json_add_reason(obj, "reason", c->code);
 		ctl_json_add_reason(obj, "peer_reason", c->peer_code);

@@ -40,11 +40,19 @@ struct ctl_rnics {
 };
 
 /* rnic.c */
+
+/* What can be expected of SMC, compared with TCP */
+enum ctl_speed {
+	CTL_SPEED_UNKNOWN,
+	CTL_SPEED_FASTER,
+	CTL_SPEED_SLOWER,
+};
+
 int ctl_rnics_read(struct ctl_rnics *rnics);
 int ctl_rnics_read_sysfs(struct ctl_rnics *rnics);
 void ctl_rnics_put(struct ctl_rnics *rnics);
 __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, char *text,
 			  size_t size, struct json_object **found);
-bool ctl_rnic_expect_faster(struct json_object *port, char *text, size_t size);
+enum ctl_speed ctl_rnic_expect_speed(struct json_object *port, char *text, size_t size);
 
 #endif /* SMC_TOOLS_SMCCTL_PATH_H */

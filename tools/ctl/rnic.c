@@ -182,36 +182,61 @@ static bool path_exists(const char *path)
 	return f;
 }
 
+/* Read a line of a file of a RoCE device in sysfs; empty if there is no such file. */
+static void device_read_line(const char *device, const char *file, char *text, size_t size)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), SYSFS "/%.63s/%.127s", device, file);
+	ctl_line_read(path, text, size);
+}
+
+static bool device_has(const char *device, const char *file)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), SYSFS "/%.63s/%.127s", device, file);
+	return path_exists(path);
+}
+
 /**
- * ctl_rnic_expect_faster() - check whether SMC can be expected to be faster than TCP over a port
+ * ctl_rnic_expect_speed() - find out whether SMC can be expected to be faster than TCP over a port
  * @port: port, as ctl_rnics_find_port() returns it
  * @text: set to a sentence about it
  * @size: size of @text
  *
- * In Soft-RoCE the CPU does the work of the RNIC, so SMC takes more of it than TCP.
+ * In Soft-RoCE the CPU does the work of the RNIC, so SMC takes more of it than TCP. smc_lo has no
+ * packets: for its figures see performance.rst.
  *
- * Return: false for Soft-RoCE.
+ * Return: what to expect.
  */
-bool ctl_rnic_expect_faster(struct json_object *port, char *text, size_t size)
+enum ctl_speed ctl_rnic_expect_speed(struct json_object *port, char *text, size_t size)
 {
 	const char *device = ctl_json_text(port, "device");
-	char path[512], rate[64];
+	char line[128], rate[64];
 
 	/* rxe alone has "parent"; "device" is the bus device of hardware */
-	snprintf(path, sizeof(path), SYSFS "/%.63s/parent", device);
-	if (!path_exists(path)) {
-		snprintf(path, sizeof(path), SYSFS "/%.63s/device", device);
-		if (path_exists(path)) {
-			snprintf(path, sizeof(path), SYSFS "/%.63s/ports/%.15s/rate", device,
-				 ctl_json_text(port, "port"));
-			ctl_line_read(path, rate, sizeof(rate));
-			snprintf(text, size, "SMC should be faster than TCP: %s is an RNIC%s%s",
-				 device, *rate ? " with " : "", rate);
-			return true;
-		}
+	if (device_has(device, "parent")) {
+		snprintf(text, size, "SMC will be slower than TCP: %s is Soft-RoCE, for tests",
+			 device);
+		return CTL_SPEED_SLOWER;
 	}
-	snprintf(text, size, "SMC will be slower than TCP: %s is Soft-RoCE, for tests", device);
-	return false;
+	device_read_line(device, "node_desc", line, sizeof(line));
+	if (!strcmp(line, "smc_lo")) {
+		snprintf(text, size, "SMC should be faster than TCP, %s: %s is smc_lo",
+			 "but not in streams of small writes", device);
+		return CTL_SPEED_FASTER;
+	}
+	if (device_has(device, "device")) {
+		snprintf(line, sizeof(line), "ports/%.15s/rate", ctl_json_text(port, "port"));
+		device_read_line(device, line, rate, sizeof(rate));
+		snprintf(text, size, "SMC should be faster than TCP: %s is an RNIC%s%s", device,
+			 *rate ? " with " : "", rate);
+		return CTL_SPEED_FASTER;
+	}
+	snprintf(text, size, "not known whether SMC would be faster than TCP: %s is no known RNIC",
+		 device);
+	return CTL_SPEED_UNKNOWN;
 }
 
 /**

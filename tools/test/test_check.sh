@@ -35,6 +35,12 @@ verdict()
 		sed -n 's/^ *"verdict":"\(.*\)",/\1/p'
 }
 
+# faster KIND ARGUMENT...: print how often the JSON output has the member
+faster()
+{
+	ctl "$1" -j check "$2" 2>/dev/null | grep -c '"faster"'
+}
+
 status()
 {
 	kind=$1
@@ -45,6 +51,8 @@ status()
 echo "KTAP version 1"
 
 # --- without a connection ---
+mkdir -p "$FAKE_PROC/infiniband/rxe0"
+echo eth0 >"$FAKE_PROC/infiniband/rxe0/parent"
 expect 'all is well' 'CHECK STATE DETAIL
 speed note SMC will be slower than TCP: rxe0 is Soft-RoCE, for tests
 module ok AF_SMC 1.2.3, SMC version 2, release 1
@@ -56,6 +64,7 @@ rnic ok port 1 of rxe0, of netdev lo
 10.0.0.9: From this host nothing stands against SMC (10.0.0.9).' check normal 10.0.0.9
 expect_rc 'all is well: status 0' 0 status normal 10.0.0.9
 expect 'all is well, as JSON' possible verdict normal 10.0.0.9
+rm "$FAKE_PROC/infiniband/rxe0/parent"
 mkdir -p "$FAKE_PROC/infiniband/rxe0/device" "$FAKE_PROC/infiniband/rxe0/ports/1"
 expect 'an RNIC' 'ok SMC should be faster than TCP: rxe0 is an RNIC' state normal speed 10.0.0.9
 echo '100 Gb/sec (4X EDR)' >"$FAKE_PROC/infiniband/rxe0/ports/1/rate"
@@ -69,7 +78,35 @@ expect 'Soft-RoCE with a device' 'note SMC will be slower than TCP: rxe0 is Soft
 	state normal speed 10.0.0.9
 expect_match 'Soft-RoCE, as JSON' '*"faster":false*' ctl normal -j check 10.0.0.9
 rm -r "$FAKE_PROC/infiniband"
-expect 'no port: nothing about speed' '' state normal speed 10.1.0.9
+# A device that is neither: what its speed will be is a guess that nobody should make
+mkdir -p "$FAKE_PROC/infiniband/rxe0"
+expect 'another device' \
+	'unknown not known whether SMC would be faster than TCP: rxe0 is no known RNIC' \
+	state normal speed 10.0.0.9
+expect 'another device, as JSON' 0 faster normal 10.0.0.9
+echo smc_lo >"$FAKE_PROC/infiniband/rxe0/node_desc"
+expect 'smc_lo' 'ok SMC should be faster than TCP, but not in streams of small writes: rxe0 is smc_lo' \
+	state normal speed 10.0.0.9
+expect_match 'smc_lo, as JSON' '*"faster":true*' ctl normal -j check 10.0.0.9
+unclear='unknown not known whether SMC would be faster than TCP'
+expect 'no port' "$unclear: no active RNIC is known" state normal speed 10.1.0.9
+expect 'no port, as JSON' 0 faster normal 10.1.0.9
+expect 'the port is down' "$unclear: no active RNIC is known" state lonely speed 10.0.0.9
+expect 'no route' "$unclear: no active RNIC is known" state normal speed 10.9.0.9
+expect 'no module' "$unclear: no SMC module answers" state nofamily speed 10.0.0.9
+expect 'no module, as JSON' 0 faster nofamily 10.0.0.9
+expect 'the module does not answer' "$unclear: no SMC module answers" state unknown speed 10.0.0.9
+# first_check KIND HOST: the name of the first check
+first_check()
+{
+	check "$1" "$2" 2>/dev/null | sed -n '2s/ .*//p'
+}
+for kind in normal nofamily unknown lonely; do
+	for host in 10.0.0.9 10.1.0.9 10.9.0.9; do
+		expect "the first line is about the speed: $kind, $host" speed first_check $kind $host
+	done
+done
+rm -r "$FAKE_PROC/infiniband"
 expect 'no RNIC' 'no no RoCE port of netdev eth7' state normal rnic 10.1.0.9
 expect_match 'no RNIC: what to do' '*TCP is used*
 rnic: See smcctl device*' check normal 10.1.0.9

@@ -25,7 +25,8 @@ echo 1 >"$FAKE_PROC/net/smc/enabled"
 # No process has sockets with these inode numbers.
 printf 'netns inode uid mode\n1 0 1000 SMC-R\n4026531840 9999999999999999999 0 TCP\n' \
 	>"$FAKE_PROC/smc_holders"
-mkdir -p "$FAKE_PROC/smc/holders/smc_diag" "$FAKE_PROC/pids/42/fd"
+mkdir -p "$FAKE_PROC/smc/holders/smc_diag" "$FAKE_PROC/pids/42/fd" "$FAKE_PROC/infiniband/rxe0"
+echo eth0 >"$FAKE_PROC/infiniband/rxe0/parent"
 ln -s 'socket:[44712]' "$FAKE_PROC/pids/42/fd/3"
 echo redis-server >"$FAKE_PROC/pids/42/comm"
 printf '1:cpu:/old\n0::/system.slice/redis.service\n' >"$FAKE_PROC/pids/42/cgroup"

@@ -338,6 +338,7 @@ case_check()
 	else
 		sync_wait ready || fail "server"
 		status 0 /t/smcctl check "$(peer_addr)"
+		same 'Soft-RoCE' "$(json_values faster check "$(peer_addr)")" false
 		same 'without a connection' "$(json_values verdict check "$(peer_addr)")" possible
 		same 'with SMC' "$(json_values verdict check "$(peer_addr)" $((PORT + 2)))" smc
 		status 3 /t/smcctl check "$(peer_addr)" $((PORT + 3))

@@ -63,6 +63,10 @@ case_traffic()
 		expect "$s" "$(stat_of "$s")" -eq 0
 	done
 	expect "connections as server" "$(stat_of srv_smc)" -eq "$(stat_of clnt_smc)"
+	# smcctl knows the device from an RNIC and from Soft-RoCE
+	/t/smcctl -j check "$(own_addr)" > /run/check || fail "smcctl check: $(cat /run/check)"
+	expect "faster" "$(grep -c '"faster": *true' /run/check)" -eq 1
+	expect "why" "$(grep -c '"detail": *".* lo0 is smc_lo"' /run/check)" -eq 1
 }
 
 # Only a loopback netdev, and only once.
