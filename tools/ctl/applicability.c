@@ -139,9 +139,11 @@ static struct json_object *report_get_sock_verdict(struct report *r, const struc
 	sock_format_key(sock, key, sizeof(key));
 	if (!json_object_object_get_ex(r->smc, key, &smc))
 		return json_object_get(report_get_peer_verdict(r, &sock->peer));
+	/* TCP so far, and its bytes are those of TCP */
+	if (ctl_json_member(smc, "deferred"))
+		return verdict_new("possible", 0, "deferred: may change over to SMC");
 	if (!json_object_object_get_ex(smc, "fallback", &fallback))
-		return verdict_new("smc", 0, ctl_json_member(smc, "deferred") ?
-				   "may change over to SMC" : "uses SMC");
+		return verdict_new("smc", 0, "uses SMC");
 	code = (__u32)strtoul(ctl_json_text(fallback, "peer_reason"), NULL, 16);
 	if (!code)
 		code = (__u32)strtoul(ctl_json_text(fallback, "reason"), NULL, 16);

@@ -28,6 +28,7 @@
 enum verdict {
 	VERDICT_COULD,	/* nothing on this host prevents SMC */
 	VERDICT_SMC,
+	VERDICT_DEFERRED,	/* the connection was TCP, and could have changed over */
 	VERDICT_TCP,
 	VERDICT_UNKNOWN,
 };
@@ -390,15 +391,15 @@ static __u32 sock_get_reason(struct json_object *sock, const char *key)
 
 static void check_evaluate(struct check *c, struct json_object *sock)
 {
+	bool deferred = ctl_json_member(sock, "deferred");
 	char text[640];
 
-	/* a deferred one begins as TCP because a group with the peer lives */
-	if (strcmp(ctl_json_text(sock, "mode"), "TCP") || ctl_json_member(sock, "deferred")) {
+	if (strcmp(ctl_json_text(sock, "mode"), "TCP") || deferred) {
 		check_add_step(c, "peer", "ok", "sent the SMC option and agreed");
 		snprintf(text, sizeof(text), "mode %s, %s", ctl_json_text(sock, "mode"),
 			 ctl_json_text(sock, "detail"));
-		check_add_step(c, "connection", "ok", text);
-		c->verdict = VERDICT_SMC;
+		check_add_step(c, "connection", deferred ? "note" : "ok", text);
+		c->verdict = deferred ? VERDICT_DEFERRED : VERDICT_SMC;
 		return;
 	}
 	c->code = sock_get_reason(sock, "reason");
@@ -499,6 +500,7 @@ static void check_print(const struct check *c, const char *host)
 	static const char * const words[] = {
 		[VERDICT_COULD] = "From this host nothing stands against SMC",
 		[VERDICT_SMC] = "The connection used SMC",
+		[VERDICT_DEFERRED] = "The connection was TCP, and may change over to SMC",
 		[VERDICT_TCP] = "TCP is used instead of SMC",
 		[VERDICT_UNKNOWN] = "It is not known what would be used",
 	};
@@ -520,7 +522,8 @@ static void check_print(const struct check *c, const char *host)
 static void check_print_json(const struct check *c, const char *host, const char *port)
 {
 	static const char * const words[] = {
-		[VERDICT_COULD] = "possible", [VERDICT_SMC] = "smc", [VERDICT_TCP] = "tcp",
+		[VERDICT_COULD] = "possible", [VERDICT_SMC] = "smc",
+		[VERDICT_DEFERRED] = "deferred", [VERDICT_TCP] = "tcp",
 		[VERDICT_UNKNOWN] = "unknown",
 	};
 	struct json_object *obj = json_object_new_object();

@@ -20,6 +20,7 @@
  *   lossy      the first events are lost
  *   deaf       the family has no multicast groups
  *   long       a socket has long addresses
+ *   deferred   one of the TCP sockets is a deferred connection
  *
  * Other parts: changes in fake_change.c, sockets in fake_socks.c, events in fake_events.c, TCP and
  * routes in fake_inet.c.

@@ -185,6 +185,13 @@ void fake_socks_answer(const struct nlmsghdr *req)
 		nlh = sock_start(99, 9, "10.0.0.1", 81, "10.0.0.2", 82);
 		fake_msg_finish(nlh);
 	}
+	/* a client that fake_inet.c has, too */
+	if (fake_is("deferred")) {
+		nlh = sock_start(1, SMC_DIAG_MODE_FALLBACK_TCP, "10.0.0.1", 50100, "10.0.0.5",
+				 5432);
+		mnl_attr_put(nlh, SMC_DIAG_OWN_DEFERRED, 0, NULL);
+		fake_msg_finish(nlh);
+	}
 	fake_done_put();
 }
 

@@ -34,6 +34,10 @@ expect 'sums as JSON: smc' '1 1000' sum normal smc
 expect 'sums as JSON: fallback' '2 2003' sum normal fallback
 expect 'sums as JSON: no' '2 302' sum normal no
 expect 'sums as JSON: local' '1 110' sum normal local
+expect 'a deferred connection is TCP so far' 'possible deferred: may change over to SMC
+possible port 1 of rxe0, of netdev lo' why deferred 10.0.0.0/24 5432
+expect 'a deferred connection: sums' '3 6015' sum deferred possible
+expect 'a deferred connection does not use SMC' '1 1000' sum deferred smc
 expect 'the RNIC is down' 'no port 1 of rxe0, of netdev lo, is not active' why lonely 10.0.0.0/24 5432
 expect 'an older kernel reports no bytes' '3 0' sum old possible
 expect_rc 'nothing: status 0' 0 ctl empty applicability

@@ -211,8 +211,12 @@ expect 'connection on SMC: the peer' 'ok sent the SMC option and agreed' \
 expect_match 'connection in the background' 'ok mode SMCR*' \
 	env FAKE_CONNECT=115 FAKE_OWN_SOCK=smc FAKE_NL=normal LD_PRELOAD="$fake" sh -c \
 	"./smcctl check 10.0.0.77 7 | tr -s ' ' | sed -n 's/^connection //p'"
-expect_match 'deferred connection' 'ok mode TCP, deferred: *' own deferred state normal connection 10.0.0.77 7
-expect 'deferred connection: verdict' smc own deferred verdict normal 10.0.0.77 7
+expect_match 'deferred connection' 'note mode TCP, deferred: *' own deferred state normal connection 10.0.0.77 7
+expect 'deferred connection: verdict' deferred own deferred verdict normal 10.0.0.77 7
+expect_match 'deferred connection: in words' \
+	'*10.0.0.77: The connection was TCP, and may change over to SMC (10.0.0.77).' \
+	own deferred check normal 10.0.0.77 7
+expect_rc 'deferred connection: status 0' 0 own deferred status normal 10.0.0.77 7
 expect 'peer without SMC' 'no did not send the SMC option' \
 	own '0x03010000 0' state normal peer 10.0.0.77 7
 expect_match 'peer without SMC: what to do' '*connection: On the peer: load the module*' \
