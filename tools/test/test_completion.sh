@@ -62,5 +62,28 @@ expect 'sock kill inode' '44712' completed sock kill inode 44
 expect 'sock kill peer' '10.0.0.2' completed sock kill peer 10
 expect 'sock kill local, one of IPv6' 'fd00::1' completed sock kill local f
 expect 'sock kill, a second condition' 'inode' completed sock kill local ::1 i
-expect 'nothing follows info' '' completed info ''
+expect 'nothing follows enable' '' completed enable ''
+expect 'nothing follows the last word' '' completed info show ''
+
+# not_offered: print the words of the help that are not among the completions
+not_offered()
+{
+	python3 test/help_words.py ./smcctl >"$tmp/literals"
+	# the first, the last, and how many: the help was understood
+	sed -n '1p; $p' "$tmp/literals"
+	wc -l <"$tmp/literals"
+	while read -ra words; do
+		case " $(completed "${words[@]:0:${#words[@]} - 1}" '') " in
+		*" ${words[-1]} "*) ;;
+		*) echo "${words[*]}" ;;
+		esac
+	done <"$tmp/literals"
+}
+if command -v python3 >/dev/null; then
+	expect 'each word of the help is completed' 'info show
+policy flush
+52' not_offered
+else
+	ktap_skip 'each word of the help is completed' 'no python3'
+fi
 ktap_done

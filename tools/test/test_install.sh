@@ -40,7 +40,7 @@ without()
 # not_completed: print the programs for which the file of their name registers no completion
 not_completed()
 {
-	for p in $(with_options); do
+	for p in $(programs); do
 		# shellcheck disable=SC1090 # one after the other
 		(. "$root/usr/share/bash-completion/completions/$p" && complete -p "$p") > /dev/null 2>&1 ||
 			echo "$p"
@@ -74,7 +74,7 @@ expect 'install' '' tools install
 expect 'programs' "$(printf '%s\n' smc_cgroup smc_pnet smc_run smc_times.bt smc_trace smcctl smcd smcr smcss |
 	if [ -x smc_cgroup ]; then cat; else grep -v smc_cgroup; fi)" programs
 expect 'each program has a man page' '' without man/man8 .8 programs
-expect 'each program has a completion' '' without bash-completion/completions '' with_options
+expect 'each program has a completion' '' without bash-completion/completions '' programs
 expect 'each completion knows its program' '' not_completed
 expect 'each program has the version of the tree' '' other_versions
 expect 'samples are where they have no effect' \
