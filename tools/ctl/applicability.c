@@ -356,7 +356,7 @@ static void report_print(const struct ctl_opts *opts, struct report *r)
 }
 
 /**
- * cmd_applicability() - smcctl applicability [SECONDS]
+ * cmd_applicability() - smcctl applicability [show] [SECONDS]
  * @opts: command line
  * @argc: number of words
  * @argv: words behind the name of the object
@@ -369,10 +369,14 @@ int cmd_applicability(const struct ctl_opts *opts, int argc, char **argv)
 	unsigned long seconds = 0;
 	int rc;
 
+	if (argc && !strcmp(argv[0], "show")) {
+		argc--;
+		argv++;
+	}
 	if (argc == 1 && strspn(argv[0], "0123456789") == strlen(argv[0]) && strlen(argv[0]) <= 5)
 		seconds = strtoul(argv[0], NULL, 10);
 	if (argc > 1 || (argc == 1 && (!seconds || seconds > SECONDS_MAX))) {
-		ctl_error("applicability is followed by SECONDS (1 to 86400), or nothing");
+		ctl_error("applicability is followed by show and SECONDS (1 to 86400), or nothing");
 		return CTL_USAGE;
 	}
 	r.smc = json_object_new_object();

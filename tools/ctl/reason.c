@@ -254,7 +254,7 @@ static void reason_print(struct json_object *obj)
 }
 
 /**
- * cmd_reason() - smcctl reason [CODE]
+ * cmd_reason() - smcctl reason [show | CODE]
  * @opts: command line
  * @argc: number of words
  * @argv: words behind the name of the object
@@ -267,9 +267,11 @@ int cmd_reason(const struct ctl_opts *opts, int argc, char **argv)
 	size_t i;
 	__u32 code;
 
+	if (argc == 1 && !strcmp(argv[0], "show"))
+		argc = 0;
 	/* People copy codes from captures: hexadecimal, with or without 0x. */
 	if (argc > 1 || (argc && !ctl_num_parse(argv[0], 16, 1, 0xffffffff, &code))) {
-		ctl_error("reason is followed by a code such as 0x03030000, or nothing");
+		ctl_error("reason is followed by show, a code such as 0x03030000, or nothing");
 		return CTL_USAGE;
 	}
 	list = json_object_new_array();

@@ -398,11 +398,24 @@ for words in 'linkg sh' 'linkgroup list' 'linkgroup lst' 'linkgroup sho'; do
 	# shellcheck disable=SC2086 # words
 	expect "abbreviated: $words" "$(ctl normal linkgroup)" ctl normal $words
 done
-for object in info sock memory linkgroup link device stats holders setting ueid pnet policy; do
+# Objects that are lists, which have the option -e, and those whose help has the word
+shown()
+{
+	./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | while read -r object; do
+		./smcctl "$object" help | grep -q '^smcctl \[-[a-z]*e\|\[show' && echo "$object"
+	done
+}
+for object in $(shown); do
 	for word in show list; do
 		expect "$object $word" "$(ctl normal "$object" 2>&1)" ctl normal "$object" $word
+		expect_rc "$object $word: status" "$(ctl normal "$object" >/dev/null 2>&1; echo $?)" \
+			ctl normal "$object" $word
 	done
 done
+expect 'the lists are known' 15 sh -c "echo $(shown | xargs) | wc -w"
+expect 'applicability list SECONDS' "$(FAKE_CLOCK=y ctl normal applicability 2)" \
+	env FAKE_CLOCK=y FAKE_NL=normal LD_PRELOAD="$fake $host" ./smcctl applicability list 2
+expect_usage 'reason show CODE' 'smcctl: reason is followed by*' ctl normal reason show 0x03030000
 expect 'sock, words abbreviated' '6379' field normal local_port so sh peer-p 40001
 expect 'abbreviated: del' 'smcctl: there is no UEID X' ctl normal ue de X
 expect 'delete is del' 'smcctl: there is no UEID X' ctl normal ueid delete X
