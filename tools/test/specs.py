@@ -341,7 +341,10 @@ def check_events():
             continue
         if have != groups:
             yield f"groups {groups} in the header, {have} in the spec"
-        for group, function in (("events", "lgr"), ("fallbacks", "fallback")):
+        functions = {"events": "lgr", "fallbacks": "fallback", "connections": "conn"}
+        for name in sorted({name for _, name in have} ^ functions.keys()):
+            yield f"{name}: a group whose events are not compared, or that is none"
+        for group, function in functions.items():
             body = re.search(rf"^static int event_put_{function}\(.*?^\}}", text, re.M | re.S)[0]
             names = set(re.findall(r"\bSMC_NETLINK_EV_\w+", body)) - {"SMC_NETLINK_EV_PAD"}
             for name in sorted(names ^ put.get(group, set())):
@@ -397,8 +400,9 @@ Netlink
 #######
 
 The generic netlink families of the module, from their specs, `smc_gen_netlink.yaml <netlink/smc_gen_netlink.yaml>`_ and
-`smc_pnetid.yaml <netlink/smc_pnetid.yaml>`_, with which the YNL library of the kernel's tools can make calls.
-``tools/test/specs.py`` prints this page, and ``tools/test/test_specs.sh`` compares specs, page, headers and code. Attributes of
+`smc_pnetid.yaml <netlink/smc_pnetid.yaml>`_, which are written in the language of the kernel's YNL tools; no test runs these tools
+with them. ``tools/test/specs.py`` prints this page, and ``tools/test/test_specs.sh`` compares specs, page, headers and code: names,
+numbers, types, limits, privileges, requests, events and multicast groups. Attributes of
 sock_diag are in ``<linux/smc_diag.h>`` and ``<uapi/linux/smc_own.h>``.
 """
 
