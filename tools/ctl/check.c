@@ -191,14 +191,14 @@ static void check_enabled(struct check *c)
 
 static int check_ueid(struct check *c)
 {
-	struct json_object *names = json_object_new_array();
-	int rc = ctl_ueid_read(names);
-	size_t n = json_object_array_length(names), i;
+	struct json_object *ueids = json_object_new_array();
+	int rc = ctl_ueid_read(ueids);
+	size_t n = json_object_array_length(ueids), i;
 	char text[SMC_EID_LEN * 8] = "";
 
 	for (i = 0; i < n && strlen(text) + SMC_EID_LEN + 2 < sizeof(text); i++) {
 		strcat(text, i ? " " : "");
-		strcat(text, json_object_get_string(json_object_array_get_idx(names, i)));
+		strcat(text, ctl_json_text(json_object_array_get_idx(ueids, i), "ueid"));
 	}
 	if (rc == CTL_OK && n)
 		check_add_step(c, "ueid", "ok", text);
@@ -206,7 +206,7 @@ static int check_ueid(struct check *c)
 		ctl_json_add_str(check_add_step(c, "ueid", "note",
 						"none: version 1 alone, within one subnet"), "hint",
 				 ctl_reason_hint(SMC_CLC_DECL_NO_UEID));
-	json_object_put(names);
+	json_object_put(ueids);
 	return rc;
 }
 

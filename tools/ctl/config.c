@@ -48,15 +48,15 @@ static int net_smc_save(FILE *out)
 
 static int ueids_save(FILE *out)
 {
-	struct json_object *names = json_object_new_array();
-	int rc = ctl_ueid_read(names);
+	struct json_object *ueids = json_object_new_array();
+	int rc = ctl_ueid_read(ueids);
 	size_t i;
 
 	fprintf(out, "ueid flush\n");
-	for (i = 0; i < json_object_array_length(names); i++)
+	for (i = 0; i < json_object_array_length(ueids); i++)
 		fprintf(out, "ueid add %s\n",
-			json_object_get_string(json_object_array_get_idx(names, i)));
-	json_object_put(names);
+			ctl_json_text(json_object_array_get_idx(ueids, i), "ueid"));
+	json_object_put(ueids);
 	return rc;
 }
 

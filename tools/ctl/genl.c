@@ -412,42 +412,46 @@ static int ueid_cb(const struct nlmsghdr *nlh, void *data)
 {
 	const struct nlattr *tb[SMC_NLA_EID_TABLE_MAX + 1];
 	char name[SMC_MAX_EID_LEN + 1];
+	struct json_object *obj;
 
 	ctl_nla_parse_genl(nlh, tb, SMC_NLA_EID_TABLE_MAX);
-	if (ctl_nla_get_str(tb[SMC_NLA_EID_TABLE_ENTRY], name, sizeof(name)))
-		json_object_array_add(data, json_object_new_string(name));
+	if (!ctl_nla_get_str(tb[SMC_NLA_EID_TABLE_ENTRY], name, sizeof(name)))
+		return MNL_CB_OK;
+	obj = json_object_new_object();
+	ctl_json_add_str(obj, "ueid", name);
+	json_object_array_add(data, obj);
 	return MNL_CB_OK;
 }
 
 /**
  * ctl_ueid_read() - read the user-defined EIDs
- * @names: array, strings are appended
+ * @ueids: array, objects with "ueid" are appended
  *
  * Return: exit status; an error message was printed for a failure.
  */
-int ctl_ueid_read(struct json_object *names)
+int ctl_ueid_read(struct json_object *ueids)
 {
 	static const struct ctl_genl_req req = {
 		.cmd = SMC_NETLINK_DUMP_UEID, .what = "the list of UEIDs", .dump = true,
 	};
 
-	return ctl_genl_request(&req, ueid_cb, names);
+	return ctl_genl_request(&req, ueid_cb, ueids);
 }
 
 static int ueid_show(const struct ctl_opts *opts)
 {
-	struct json_object *names = json_object_new_array();
-	int rc = ctl_ueid_read(names);
+	struct json_object *ueids = json_object_new_array();
+	int rc = ctl_ueid_read(ueids);
 	size_t i;
 
 	if (rc == CTL_OK && opts->json) {
-		ctl_json_print(names);
+		ctl_json_print(ueids);
 	} else if (rc == CTL_OK) {
-		ctl_list_note(names);
-		for (i = 0; i < json_object_array_length(names); i++)
-			puts(json_object_get_string(json_object_array_get_idx(names, i)));
+		ctl_list_note(ueids);
+		for (i = 0; i < json_object_array_length(ueids); i++)
+			puts(ctl_json_text(json_object_array_get_idx(ueids, i), "ueid"));
 	}
-	json_object_put(names);
+	json_object_put(ueids);
 	return rc;
 }
 

@@ -211,8 +211,6 @@ static struct json_object *json_add_format(struct json_object *obj)
 		}
 		return copy;
 	}
-	if (!json_object_is_type(obj, json_type_object))
-		return json_object_get(obj);
 	copy = json_object_new_object();
 	ctl_json_add_u64(copy, "format", SMC_JSON_FORMAT);
 	json_object_object_foreach(obj, key, val)

@@ -223,7 +223,7 @@ void ctl_json_copy_netdev(struct json_object *obj, const char *key, const struct
 bool ctl_module_is_loaded(void);
 int ctl_info_read(struct json_object *info);
 int ctl_device_read(struct json_object *ports);
-int ctl_ueid_read(struct json_object *names);
+int ctl_ueid_read(struct json_object *ueids);
 int ctl_linkgroup_read(struct json_object *groups);
 int ctl_link_read(struct json_object *links);
 int ctl_pnet_read(struct json_object *entries);

@@ -4,6 +4,7 @@
 
 Usage: schema.py check DOCUMENT [lines]	JSON on stdin; lines: one document in each line
        schema.py documents		the names of documents
+       schema.py unnumbered		those without the number of the format
        schema.py rst			Documentation/json.rst
 
 "check" prints what differs, nothing if all is well. It is stricter than the schema: members that
@@ -120,7 +121,7 @@ def page():
         what = doc
         if doc["type"] == "array":
             what = resolve(doc["items"])[0]
-            print(" A list of %s." % ("objects" if what["type"] == "object" else "strings"), end="")
+            print(" A list of objects.", end="")
         print()
         table = list(rows(what))
         if table:
@@ -129,7 +130,19 @@ def page():
             print("   * - %s\n     - %s\n     - %s" % row)
 
 
-if sys.argv[1:] == ["documents"]:
+def unnumbered():
+    """Documents whose objects need not have the number of the format"""
+    for name in DOCUMENTS:
+        what = DEFS[name]
+        if what["type"] == "array":
+            what = resolve(what["items"])[0]
+        if "format" not in what.get("required", []):
+            yield name
+
+
+if sys.argv[1:] == ["unnumbered"]:
+    print("\n".join(unnumbered()))
+elif sys.argv[1:] == ["documents"]:
     print("\n".join(DOCUMENTS))
 elif sys.argv[1:] == ["rst"]:
     page()

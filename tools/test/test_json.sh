@@ -47,6 +47,8 @@ expect_match 'another format is noticed' '0/format: 1 was expected' \
 	said '[{"format":2,"pnetid":"A"}]' pnet
 expect 'no output is noticed' 'no JSON at all' said '' pnet
 
+expect 'each object has the number of the format' '' python3 test/schema.py unnumbered
+
 # --- smcctl ---
 # golden FILE DOCUMENT [lines]
 golden()

@@ -226,11 +226,12 @@ expect 'ueid add to a full list' 'smcctl: the list of UEIDs is full (4 entries)'
 expect 'ueid del' '' ctl normal ueid del A.B
 expect 'ueid del of none' 'smcctl: there is no UEID A.B' ctl normal ueid del A.B
 expect_rc 'ueid del of none: status 1' 1 ctl normal ueid del A.B
-expect 'ueid show as JSON' '[
-  "SMCV2-DEFAULT-UEID",
-  "0",
-  "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
-]' ctl normal -j ueid
+expect 'ueid show as JSON' '"SMCV2-DEFAULT-UEID"
+"0"
+"ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"' field normal ueid ueid
+expect 'ueid show as JSON: the number of the format' '1
+1
+1' field normal format ueid
 expect 'ueid flush' '' ctl normal ueid flush
 expect 'ueid list is empty then' '' ctl normal ueid
 for case in ':it is empty' 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456:it has more than' \
