@@ -132,6 +132,29 @@ static int check_resolve(struct check *c, const char *host, const char *port)
 	return CTL_OK;
 }
 
+/* Append what the module says of itself, behind a label; another module says less. */
+static void module_add_text(char *text, size_t size, const char *label, struct json_object *obj,
+			    const char *key)
+{
+	size_t len = strlen(text);
+	const char *value = ctl_json_text(obj, key);
+
+	if (*value)
+		snprintf(text + len, size - len, "%s%s", label, value);
+}
+
+static void module_format(struct json_object *info, struct json_object *module, char *text,
+			  size_t size)
+{
+	*text = '\0';
+	module_add_text(text, size, "", module, "name");
+	module_add_text(text, size, " ", module, "version");
+	module_add_text(text, size, ", srcversion ", module, "srcversion");
+	module_add_text(text, size, ", SMC version ", info, "version");
+	module_add_text(text, size, ", release ", info, "release");
+	module_add_text(text, size, ", TCP option ", module, "tcp_option");
+}
+
 static int check_module(struct check *c)
 {
 	struct json_object *info = json_object_new_object(), *module, *step;
@@ -155,11 +178,7 @@ static int check_module(struct check *c)
 	c->loaded = true;
 	module = ctl_json_member(info, "module");
 	warning = module ? ctl_json_text(module, "warning") : "";
-	snprintf(text, sizeof(text), "%s%s%s, SMC version %s, release %s",
-		 module ? ctl_json_text(module, "name") : "",
-		 module && *ctl_json_text(module, "version") ? " " : "",
-		 module ? ctl_json_text(module, "version") : "",
-		 ctl_json_text(info, "version"), ctl_json_text(info, "release"));
+	module_format(info, module, text, sizeof(text));
 	step = check_add_step(c, "module", *warning ? "note" : "ok", text);
 	if (*warning)
 		ctl_json_add_str(step, "hint", warning);

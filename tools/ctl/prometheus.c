@@ -445,7 +445,8 @@ static void build_write(FILE *out, struct json_object *info)
 {
 	static const char * const labels[][2] = {
 		{ "module", "name" }, { "module_version", "version" },
-		{ "srcversion", "srcversion" }, { "tcp_option", "tcp_option" },
+		{ "srcversion", "srcversion" }, { "protocols", "protocols" },
+		{ "tcp_option", "tcp_option" },
 	};
 	struct json_object *module = ctl_json_member(info, "module");
 	size_t i;

@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.." || exit 1
 export FAKE_FAMILY=y FAKE_CONNECT=0
 printf '%-32s\n' SMCV2-DEFAULT-UEID >"$FAKE_NL_UEIDS"
 
-# check KIND ARGUMENT...: print the output of smcctl check, repeated blanks as one
+# check KIND ARGUMENT...: print the output of smcctl check, repeated blanks as one, a line for each check
 check()
 {
 	kind=$1
 	shift
-	ctl "$kind" check "$@" | tr -s ' '
+	ctl "$kind" check "$@" | joined | tr -s ' '
 }
 
 # state KIND CHECK ARGUMENT...: print the line of one check
@@ -55,7 +55,7 @@ mkdir -p "$FAKE_PROC/infiniband/rxe0"
 echo eth0 >"$FAKE_PROC/infiniband/rxe0/parent"
 expect 'all is well' 'CHECK STATE DETAIL
 speed note SMC will be slower than TCP: rxe0 is Soft-RoCE, for tests
-module ok AF_SMC 1.2.3, SMC version 2, release 1
+module ok AF_SMC 1.2.3, srcversion 0123456789ABCDEF0123456, SMC version 2, release 1, TCP option core
 family ok programs can make AF_SMC sockets
 ueid ok SMCV2-DEFAULT-UEID
 route ok over lo

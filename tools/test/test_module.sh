@@ -68,8 +68,17 @@ expect 'all is well: check' ok hint normal
 expect 'all is well: prometheus' 0 gauge normal
 expect 'prometheus' \
 	"smc_build_info{version=\"2\",release=\"1\",smcctl=\"$(./smcctl --version | sed 's/.* //')\"\
-,module=\"AF_SMC\",module_version=\"1.2.3\",srcversion=\"$src\",tcp_option=\"core\"} 1" \
+,module=\"AF_SMC\",module_version=\"1.2.3\",srcversion=\"$src\",protocols=\"1 2.0 2.1\",tcp_option=\"core\"} 1" \
 	sh -c "FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl prometheus | grep '^smc_build_info'"
+
+# in_words KIND: the module as check prints it
+in_words()
+{
+	ctl "$1" -j check 10.0.0.9 2>/dev/null |
+		sed -n '/"check": *"module"/,/}/s/^ *"detail": *"\(.*\)",*$/\1/p'
+}
+expect 'check: the module' \
+	"AF_SMC 1.2.3, srcversion $src, SMC version 2, release 1, TCP option core" in_words normal
 
 # each kind of what is loaded, with each kind of what is installed
 warned() # warned NAME KIND TEXT
@@ -103,6 +112,7 @@ warned 'in-tree after an upgrade of the kernel' old \
 loaded OE 5.8
 expect 'foreign: name' foreign module old name
 expect 'foreign: version' 5.8 module old version
+expect 'foreign: check' 'foreign 5.8, SMC version 2, release 1' in_words old
 installed "$foreign" 5.8 CCCC
 warned 'foreign' old \
 	"A foreign smc.ko runs (MLNX_OFED has one); modprobe finds no module of this project for kernel $release."
