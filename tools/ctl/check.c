@@ -524,10 +524,14 @@ static void check_print(const struct check *c, const char *host)
 		[VERDICT_UNKNOWN] = "It is not known what would be used",
 	};
 	size_t n = json_object_array_length(c->steps), i;
+	char text[128];
 	int at;
 
 	ctl_table_print(c->steps, cols, ARRAY_SIZE(cols));
-	printf("\n%s: %s (%s).\n", host, words[c->verdict], c->ip);
+	putchar('\n');
+	at = printf("%s: ", host);
+	snprintf(text, sizeof(text), "%s (%s).", words[c->verdict], c->ip);
+	ctl_text_print(text, at, 2);
 	for (i = 0; i < n; i++) {
 		struct json_object *step = json_object_array_get_idx(c->steps, i);
 

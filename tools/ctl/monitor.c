@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smcctl: print events as they occur, one line each.
+ * smcctl: print events as they occur, one line each, continued on further lines if it is long.
  */
 #include "smcctl.h"
 
@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define EVENT_WIDTH 11	/* of most names of events */
 
 /**
  * struct monitor - state of one run
@@ -120,82 +122,107 @@ static struct json_object *event_read(const struct nlmsghdr *nlh, const char *na
 	return obj;
 }
 
-static void event_print_addr(struct json_object *event, const char *addr, const char *port)
+static void event_write_addr(FILE *out, struct json_object *event, const char *addr,
+			     const char *port)
 {
 	const char *text = ctl_json_text(event, addr);
 
-	printf(strchr(text, ':') ? " [%s]:%s" : " %s:%s", text, ctl_json_text(event, port));
+	fprintf(out, strchr(text, ':') ? " [%s]:%s" : " %s:%s", text, ctl_json_text(event, port));
 }
 
-static void event_print_fallback(struct json_object *event)
+static void event_write_fallback(FILE *out, struct json_object *event)
 {
-	printf(" %s", ctl_json_text(event, "role"));
-	event_print_addr(event, "local_addr", "local_port");
-	event_print_addr(event, "peer_addr", "peer_port");
-	printf(" %s (%s)", ctl_json_text(event, "reason"), ctl_json_text(event, "reason_text"));
+	fprintf(out, "%s", ctl_json_text(event, "role"));
+	event_write_addr(out, event, "local_addr", "local_port");
+	event_write_addr(out, event, "peer_addr", "peer_port");
+	fprintf(out, " %s (%s)", ctl_json_text(event, "reason"),
+		ctl_json_text(event, "reason_text"));
 	if (strcmp(ctl_json_text(event, "peer_reason_text"), "none"))
-		printf(", peer %s (%s)", ctl_json_text(event, "peer_reason"),
-		       ctl_json_text(event, "peer_reason_text"));
+		fprintf(out, ", peer %s (%s)", ctl_json_text(event, "peer_reason"),
+			ctl_json_text(event, "peer_reason_text"));
 }
 
-static void event_print_totals(struct json_object *event)
+static void event_write_totals(FILE *out, struct json_object *event)
 {
 	char sent[32], received[32];
 
-	printf(", %.1f s, %s bytes sent, %s received",
-	       (double)ctl_json_u64(event, "msecs") / 1000,
-	       ctl_number_format((double)ctl_json_u64(event, "tx_bytes"), sent, sizeof(sent)),
-	       ctl_number_format((double)ctl_json_u64(event, "rx_bytes"), received,
-				 sizeof(received)));
+	fprintf(out, " %.1f s, %s bytes sent, %s received",
+		(double)ctl_json_u64(event, "msecs") / 1000,
+		ctl_number_format((double)ctl_json_u64(event, "tx_bytes"), sent, sizeof(sent)),
+		ctl_number_format((double)ctl_json_u64(event, "rx_bytes"), received,
+				  sizeof(received)));
 }
 
-static void event_print_conn(struct json_object *event)
+static void event_write_conn(FILE *out, struct json_object *event)
 {
 	int err = (int)ctl_json_u64(event, "error");
 
-	printf(" %s %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"));
-	event_print_addr(event, "local_addr", "local_port");
-	event_print_addr(event, "peer_addr", "peer_port");
-	event_print_totals(event);
+	fprintf(out, "%s %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"));
+	event_write_addr(out, event, "local_addr", "local_port");
+	event_write_addr(out, event, "peer_addr", "peer_port");
+	event_write_totals(out, event);
 	if (ctl_json_u64(event, "moves"))
-		printf(", %s moves", ctl_json_text(event, "moves"));
+		fprintf(out, ", %s moves", ctl_json_text(event, "moves"));
 	if (err)
-		printf(" (%s)", strerror(err));
+		fprintf(out, " (%s)", strerror(err));
 }
 
-static void event_print_group(struct json_object *event)
+/* No comma before or behind the address: any address is on the first line. */
+static void event_write_group(FILE *out, struct json_object *event)
 {
 	const char *why = ctl_json_text(event, "why"), *conns = ctl_json_text(event, "connections");
 
-	printf(" %s %s, peer %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"),
-	       ctl_json_text(event, "peer_addr"));
+	fprintf(out, "%s %s peer %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"),
+		ctl_json_text(event, "peer_addr"));
 	if (*ctl_json_text(event, "device"))
-		printf(", link %s on %s port %s", ctl_json_text(event, "link"),
-		       ctl_json_text(event, "device"), ctl_json_text(event, "port"));
+		fprintf(out, " link %s on %s port %s", ctl_json_text(event, "link"),
+			ctl_json_text(event, "device"), ctl_json_text(event, "port"));
 	if (*ctl_json_text(event, "msecs")) {
-		printf(", %s connections", conns);
-		event_print_totals(event);
+		fprintf(out, " %s connections,", conns);
+		event_write_totals(out, event);
 	} else if (*conns) {
-		printf(", %s connections go on", conns);
+		fprintf(out, ", %s connections go on", conns);
 	}
 	if (*why)
-		printf(" (%s)", why);
+		fprintf(out, " (%s)", why);
 }
 
-static void event_print(struct json_object *event)
+static void event_write_details(FILE *out, struct json_object *event)
 {
 	const char *untold = ctl_json_text(event, "untold");
 
-	printf("%s %-11s", ctl_json_text(event, "time"), ctl_json_text(event, "event"));
 	if (*ctl_json_text(event, "group") && *ctl_json_text(event, "local_addr"))
-		event_print_conn(event);
+		event_write_conn(out, event);
 	else if (*ctl_json_text(event, "group"))
-		event_print_group(event);
+		event_write_group(out, event);
 	else if (*ctl_json_text(event, "reason"))
-		event_print_fallback(event);
+		event_write_fallback(out, event);
 	if (*untold)
-		printf(", and %s before it", untold);
-	putchar('\n');
+		fprintf(out, ", and %s before it", untold);
+}
+
+/*
+ * Two blanks before the further lines of an event: the longest pair of addresses fits on one. What
+ * people search for comes first.
+ */
+static void event_print(struct json_object *event)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int at;
+
+	out = open_memstream(&text, &size);
+	if (!out)
+		abort();
+	event_write_details(out, event);
+	fclose(out);
+	at = printf("%s %-*s", ctl_json_text(event, "time"), *text ? EVENT_WIDTH : 0,
+		    ctl_json_text(event, "event"));
+	if (*text)
+		at += printf(" ");
+	ctl_text_print(text, at, 2);
+	free(text);
 }
 
 /*

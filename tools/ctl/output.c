@@ -346,33 +346,122 @@ const char *ctl_number_format(double val, char *buf, size_t size)
 	return buf;
 }
 
-static void row_print(struct json_object *row, const struct ctl_column *cols, size_t num,
-		      const int *width, int indent)
+/**
+ * ctl_cell_print() - print the last cell of a row, and the end of the line
+ * @text: text of the cell, continued on further lines if it is long
+ * @pad: number of blanks before it
+ * @at: column in which it begins after these blanks
+ * @indent: number of blanks before the row
+ */
+void ctl_cell_print(const char *text, int pad, int at, int indent)
 {
-	int at = indent, pad = indent, len;
+	if (at > MAX_HANG && at + (int)strlen(text) > MAX_WIDTH) {
+		putchar('\n');
+		at = indent + ROW_HANG;
+		pad = at;
+	}
+	printf("%*s", pad, "");
+	ctl_text_print(text, at, at);
+}
+
+/**
+ * struct layout - where the cells of a table are
+ * @indent: number of blanks before each row
+ * @width: widths of the columns
+ * @breaks: the cell is the first one of a further line, which is indented
+ */
+struct layout {
+	int indent;
+	int width[MAX_COLUMNS];
+	bool breaks[MAX_COLUMNS];
+};
+
+/*
+ * Rows that are too long for one line are broken before column @second and, in any case, where the
+ * line ends. The last column is text, which is broken within its cell, unless there is a @second.
+ */
+static void layout_add_breaks(struct layout *layout, size_t num, size_t second)
+{
+	int at = layout->indent - 2;
+	size_t i;
+
+	memset(layout->breaks, 0, sizeof(layout->breaks));
+	for (i = 0; i < num; i++)
+		at += layout->width[i] + 2;
+	if (at <= MAX_WIDTH)
+		return;
+	at = layout->indent;
+	for (i = 0; i < num; i++) {
+		bool text = i + 1 == num && !second;
+
+		if (i && (i == second || (!text && at + layout->width[i] > MAX_WIDTH))) {
+			layout->breaks[i] = true;
+			at = layout->indent + ROW_HANG;
+		}
+		at += layout->width[i] + 2;
+	}
+}
+
+/* Find the widths of the columns. The heading counts if @heading. */
+static void layout_make(struct layout *layout, struct json_object *array,
+			const struct ctl_column *cols, size_t num, size_t second, bool heading)
+{
+	size_t rows = json_object_array_length(array), i, r;
+
+	if (num > MAX_COLUMNS)
+		abort();
+	for (i = 0; i < num; i++) {
+		layout->width[i] = heading ? (int)strlen(cols[i].title) : 0;
+		for (r = 0; r < rows; r++) {
+			struct json_object *row = json_object_array_get_idx(array, r);
+			int len = (int)strlen(cell_text(row, cols[i].key));
+
+			if (len > layout->width[i])
+				layout->width[i] = len;
+		}
+	}
+	layout_add_breaks(layout, num, second);
+}
+
+/* Print a row, or the heading if @row is NULL. */
+static void row_print(struct json_object *row, const struct ctl_column *cols, size_t num,
+		      const struct layout *layout)
+{
+	int at = layout->indent, pad = at, len;
 	size_t i;
 
 	for (i = 0; i < num; i++) {
 		const char *text = row ? cell_text(row, cols[i].key) : cols[i].title;
 		const char *color = row ? cell_color(&cols[i], text) : colored ? BOLD : NULL;
 
+		if (layout->breaks[i]) {
+			putchar('\n');
+			at = layout->indent + ROW_HANG;
+			pad = at;
+		}
 		len = (int)strlen(text);
 		if (i + 1 == num && i && at + len > MAX_WIDTH) {
-			if (at > MAX_HANG) {
-				putchar('\n');
-				at = indent + ROW_HANG;
-				pad = at;
-			}
-			printf("%*s", pad, "");
-			ctl_text_print(text, at, at);
+			ctl_cell_print(text, pad, at, layout->indent);
 			return;
 		}
 		/* no trailing blanks */
 		printf("%*s%s%s%s", pad, "", color ? color : "", text, color ? PLAIN : "");
-		pad = width[i] + 2 - len;
-		at += width[i] + 2;
+		pad = layout->width[i] + 2 - len;
+		at += layout->width[i] + 2;
 	}
 	putchar('\n');
+}
+
+static void table_print(struct json_object *array, const struct ctl_column *cols, size_t num,
+			size_t second, int indent)
+{
+	struct layout layout = { .indent = indent };
+	size_t r;
+
+	layout_make(&layout, array, cols, num, second, true);
+	row_print(NULL, cols, num, &layout);
+	for (r = 0; r < json_object_array_length(array); r++)
+		row_print(json_object_array_get_idx(array, r), cols, num, &layout);
 }
 
 /**
@@ -387,45 +476,58 @@ static void row_print(struct json_object *row, const struct ctl_column *cols, si
 void ctl_table_print_indented(struct json_object *array, const struct ctl_column *cols, size_t num,
 			      int indent)
 {
-	size_t rows = json_object_array_length(array);
-	int width[MAX_COLUMNS];
-	size_t i, r;
+	table_print(array, cols, num, 0, indent);
+}
 
-	if (num > MAX_COLUMNS)
-		abort();
-	for (i = 0; i < num; i++) {
-		width[i] = (int)strlen(cols[i].title);
-		for (r = 0; r < rows; r++) {
-			struct json_object *row = json_object_array_get_idx(array, r);
-			int len = (int)strlen(cell_text(row, cols[i].key));
-
-			if (len > width[i])
-				width[i] = len;
-		}
-	}
-	row_print(NULL, cols, num, width, indent);
-	for (r = 0; r < rows; r++)
-		row_print(json_object_array_get_idx(array, r), cols, num, width, indent);
+/**
+ * ctl_table_print_broken() - print a table whose rows have two lines if they are too long for one
+ * @array: rows, objects
+ * @cols: columns
+ * @num: number of @cols, at most MAX_COLUMNS
+ * @second: index of the column with which the second line begins
+ */
+void ctl_table_print_broken(struct json_object *array, const struct ctl_column *cols, size_t num,
+			    size_t second)
+{
+	ctl_list_note(array);
+	table_print(array, cols, num, second, 0);
 }
 
 /**
  * ctl_table_print() - print a table
  * @array: rows, objects
- * @cols: columns
+ * @cols: columns; the last one is text, which is continued below if it is too long
  * @num: number of @cols, at most MAX_COLUMNS
  */
 void ctl_table_print(struct json_object *array, const struct ctl_column *cols, size_t num)
 {
-	ctl_list_note(array);
-	ctl_table_print_indented(array, cols, num, 0);
+	ctl_table_print_broken(array, cols, num, 0);
 }
 
-static void field_print_name(const char *key, int indent)
+/**
+ * ctl_row_print() - print an object as a row without a table
+ * @row: object
+ * @cols: columns, as of ctl_table_print()
+ * @num: number of @cols, at most MAX_COLUMNS
+ */
+void ctl_row_print(struct json_object *row, const struct ctl_column *cols, size_t num)
 {
-	int width = 32 - indent;
+	struct json_object *one = json_object_new_array();
+	struct layout layout = { .indent = 0 };
 
-	printf("%*s%s:%*s ", indent, "", key, width - (int)strlen(key) > 0 ?
-	       width - (int)strlen(key) : 0, "");
+	json_object_array_add(one, json_object_get(row));
+	layout_make(&layout, one, cols, num, 0, false);
+	row_print(row, cols, num, &layout);
+	json_object_put(one);
+}
+
+static void field_print(const char *key, const char *text, int indent)
+{
+	int width = 32 - indent, at;
+
+	at = printf("%*s%s:%*s ", indent, "", key, width - (int)strlen(key) > 0 ?
+		    width - (int)strlen(key) : 0, "");
+	ctl_text_print(text, at, at);
 }
 
 /**
@@ -452,8 +554,7 @@ void ctl_fields_print(struct json_object *obj, int indent)
 			}
 			break;
 		default:
-			field_print_name(key, indent);
-			puts(json_object_get_string(val));
+			field_print(key, json_object_get_string(val), indent);
 		}
 	}
 }

@@ -90,6 +90,8 @@ static int policy_show(const struct ctl_opts *opts)
 		{ "PORT", "local_port" }, { "REMOTE", "remote" }, { "PORT", "remote_port" },
 		{ "CONNECTIONS", "connections" },
 	};
+	/* this host, then the other one */
+	const size_t second = 4;
 	struct json_object *rules = json_object_new_array();
 	int err = ctl_genl_run(&list, rule_cb, rules);
 
@@ -98,7 +100,7 @@ static int policy_show(const struct ctl_opts *opts)
 	else if (opts->json)
 		ctl_json_print(rules);
 	else
-		ctl_table_print(rules, cols, ARRAY_SIZE(cols));
+		ctl_table_print_broken(rules, cols, ARRAY_SIZE(cols), second);
 	json_object_put(rules);
 	return err ? CTL_FAILURE : CTL_OK;
 }

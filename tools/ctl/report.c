@@ -174,7 +174,7 @@ int cmd_report(const struct ctl_opts *opts, int argc, char **argv)
 		unlink(argv[0]);
 		return CTL_FAILURE;
 	}
-	printf("%s: %zu files. They name hosts, addresses and programs: look before you send it.\n",
-	       argv[0], ARRAY_SIZE(parts));
+	ctl_text_print("They name hosts, addresses and programs: look before you send it.",
+		       printf("%s: %zu files. ", argv[0], ARRAY_SIZE(parts)), 2);
 	return CTL_OK;
 }

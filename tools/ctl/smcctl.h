@@ -115,6 +115,10 @@ void ctl_json_add_reason(struct json_object *obj, const char *key, __u32 code);
 void ctl_json_print(struct json_object *obj);
 void ctl_json_print_line(struct json_object *obj);
 void ctl_table_print(struct json_object *array, const struct ctl_column *cols, size_t num);
+void ctl_table_print_broken(struct json_object *array, const struct ctl_column *cols, size_t num,
+			    size_t second);
+void ctl_row_print(struct json_object *row, const struct ctl_column *cols, size_t num);
+void ctl_cell_print(const char *text, int pad, int at, int indent);
 void ctl_table_print_indented(struct json_object *array, const struct ctl_column *cols, size_t num,
 			      int indent);
 void ctl_fields_print(struct json_object *obj, int indent);

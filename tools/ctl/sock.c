@@ -314,13 +314,7 @@ static void socks_print_verbose(struct json_object *socks)
 		struct json_object *sock = json_object_array_get_idx(socks, i);
 		size_t c;
 
-		for (c = 0; c < ARRAY_SIZE(cols); c++) {
-			const char *text = ctl_json_text(sock, cols[c].key);
-
-			/* no trailing blanks */
-			printf("%s%s", c && *text ? "  " : "", text);
-		}
-		printf("\n");
+		ctl_row_print(sock, cols, ARRAY_SIZE(cols));
 		/* printed in the line above */
 		for (c = 0; c < ARRAY_SIZE(cols); c++)
 			json_object_object_del(sock, cols[c].key);

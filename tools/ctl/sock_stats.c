@@ -94,6 +94,8 @@ void ctl_sock_stats_print(struct json_object *socks)
 		{ "RTT", "rtt_usecs" }, { "B/s", "bytes_per_second" }, { "CLOSED", "closed_usecs" },
 		{ "MOVES", "moves" },
 	};
+	/* the addresses, then the numbers */
+	const size_t second = 2;
 	static const char * const numbers[] = {
 		"tx_bytes", "rx_bytes", "tx_queue", "rx_queue", "bytes_per_second", "moves",
 	};
@@ -113,6 +115,6 @@ void ctl_sock_stats_print(struct json_object *socks)
 		row_add_usecs(row, stats, "rtt_usecs");
 		row_add_usecs(row, stats, "closed_usecs");
 	}
-	ctl_table_print(rows, cols, ARRAY_SIZE(cols));
+	ctl_table_print_broken(rows, cols, ARRAY_SIZE(cols), second);
 	json_object_put(rows);
 }

@@ -130,6 +130,7 @@ static void conn_add(struct json_object *sums, struct json_object *now, struct j
 static void sums_print(struct json_object *sums, double seconds, const char *title)
 {
 	size_t i;
+	int at;
 
 	printf("%7s", "CONNS");
 	for (i = 0; i < ARRAY_SIZE(counters); i++) {
@@ -143,7 +144,7 @@ static void sums_print(struct json_object *sums, double seconds, const char *tit
 	json_object_object_foreach(sums, name, sum) {
 		char text[32];
 
-		printf("%7llu", (unsigned long long)ctl_json_u64(sum, "connections"));
+		at = printf("%7llu", (unsigned long long)ctl_json_u64(sum, "connections"));
 		for (i = 0; i < ARRAY_SIZE(counters); i++) {
 			double rate = (double)ctl_json_u64(sum, counters[i].key) / seconds;
 
@@ -153,9 +154,9 @@ static void sums_print(struct json_object *sums, double seconds, const char *tit
 					 (double)ctl_json_u64(sum, "connections"));
 			else
 				ctl_number_format(rate, text, sizeof(text));
-			printf(" %8s", text);
+			at += printf(" %8s", text);
 		}
-		printf("  %s\n", name);
+		ctl_cell_print(name, 2, at + 2, 0);
 	}
 }
 

@@ -252,21 +252,22 @@ void fake_link_modify(const struct nlmsghdr *req, int cmd)
 static void rule_put(unsigned int num, int deny)
 {
 	struct nlmsghdr *nlh = fake_genl_start(OWN_GET_RULES);
-	struct in6_addr net4, net6;
+	int wide = fake_is("wide");
+	struct in6_addr local, remote;
 
-	inet_pton(AF_INET6, "::ffff:10.1.0.0", &net4);
-	inet_pton(AF_INET6, "fd00::", &net6);
+	inet_pton(AF_INET6, wide ? WIDE_LOCAL : "::ffff:10.1.0.0", &local);
+	inet_pton(AF_INET6, wide ? WIDE_PEER : "fd00::", &remote);
 	mnl_attr_put_u32(nlh, 1, num);
 	mnl_attr_put_u8(nlh, 2, deny);
 	if (deny) {
-		mnl_attr_put(nlh, 3, sizeof(net4), &net4);
-		mnl_attr_put_u8(nlh, 4, 112);
-		mnl_attr_put_u32(nlh, 5, 443);
-		mnl_attr_put_u32(nlh, 6, 443);
-		mnl_attr_put(nlh, 7, sizeof(net6), &net6);
-		mnl_attr_put_u8(nlh, 8, 8);
-		mnl_attr_put_u32(nlh, 9, 8000);
-		mnl_attr_put_u32(nlh, 10, 8999);
+		mnl_attr_put(nlh, 3, sizeof(local), &local);
+		mnl_attr_put_u8(nlh, 4, wide ? 127 : 112);
+		mnl_attr_put_u32(nlh, 5, wide ? 10000 : 443);
+		mnl_attr_put_u32(nlh, 6, wide ? 65535 : 443);
+		mnl_attr_put(nlh, 7, sizeof(remote), &remote);
+		mnl_attr_put_u8(nlh, 8, wide ? 127 : 8);
+		mnl_attr_put_u32(nlh, 9, wide ? 10000 : 8000);
+		mnl_attr_put_u32(nlh, 10, wide ? 65535 : 8999);
 	}
 	mnl_attr_put_u64(nlh, 11, 12345678901ULL);
 	fake_msg_finish(nlh);

@@ -11,8 +11,17 @@ static void addr_put(struct nlmsghdr *nlh, __u16 type, const char *text)
 {
 	__u8 addr[16];
 
+	if (fake_is("wide"))
+		text = type == SMC_NETLINK_EV_LOCAL ? WIDE_LOCAL : WIDE_PEER;
 	inet_pton(AF_INET6, text, addr);
 	mnl_attr_put(nlh, type, sizeof(addr), addr);
+}
+
+static void port_put(struct nlmsghdr *nlh, __u16 type, __u16 port)
+{
+	if (fake_is("wide"))
+		port = type == SMC_NETLINK_EV_LOCAL_PORT ? 65535 : 65534;
+	mnl_attr_put_u16(nlh, type, port);
 }
 
 static struct nlmsghdr *event_start(__u8 cmd)
@@ -60,9 +69,9 @@ static void event_put_fallback(__u32 own, __u32 peer, __u32 untold)
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_OWN_RSN, own);
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_PEER_RSN, peer);
 	addr_put(nlh, SMC_NETLINK_EV_LOCAL, "fd00::1");
-	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_LOCAL_PORT, 40000);
+	port_put(nlh, SMC_NETLINK_EV_LOCAL_PORT, 40000);
 	addr_put(nlh, SMC_NETLINK_EV_PEER, "fd00::2");
-	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_PEER_PORT, 80);
+	port_put(nlh, SMC_NETLINK_EV_PEER_PORT, 80);
 	if (untold)
 		mnl_attr_put_u32(nlh, SMC_NETLINK_EV_UNTOLD, untold);
 	fake_msg_finish(nlh);
@@ -76,9 +85,9 @@ static void event_put_conn(__u32 err, __u32 moves, __u32 untold)
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_LGR_ID, 0x100);
 	mnl_attr_put_u8(nlh, SMC_NETLINK_EV_ROLE, 1);
 	addr_put(nlh, SMC_NETLINK_EV_LOCAL, "::ffff:10.0.0.1");
-	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_LOCAL_PORT, 6379);
+	port_put(nlh, SMC_NETLINK_EV_LOCAL_PORT, 6379);
 	addr_put(nlh, SMC_NETLINK_EV_PEER, "::ffff:10.0.0.2");
-	mnl_attr_put_u16(nlh, SMC_NETLINK_EV_PEER_PORT, 40001);
+	port_put(nlh, SMC_NETLINK_EV_PEER_PORT, 40001);
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_ERROR, err);
 	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_MSECS, 61500);
 	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_TX_BYTES, 123456);

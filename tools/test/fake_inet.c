@@ -90,6 +90,8 @@ static const struct {
 	{ AF_INET, "10.0.0.1", 22, "10.1.0.9", 5555, 1, 100, 200 },
 	{ AF_INET, "127.0.0.1", 50102, "127.0.0.1", 6379, 1, 50, 60 },
 	{ AF_INET, "10.0.0.1", 50103, "10.9.0.1", 80, 1, 1, 1 },
+	/* of the kind "wide" alone */
+	{ AF_INET6, WIDE_LOCAL, 65535, WIDE_PEER, 65534, 1, 1, 1 },
 };
 
 /**
@@ -113,7 +115,8 @@ void fake_tcp_dump(int family)
 			.tcpi_bytes_received = sockets[i].received,
 		};
 
-		if (sockets[i].family != family || fake_is("empty"))
+		if (sockets[i].family != family || fake_is("empty") ||
+		    (!strcmp(sockets[i].local, WIDE_LOCAL) && !fake_is("wide")))
 			continue;
 		nlh = fake_msg_start(20, NLM_F_MULTI);
 		msg = mnl_nlmsg_put_extra_header(nlh, sizeof(*msg));

@@ -20,6 +20,7 @@
  *   lossy      the first events are lost
  *   deaf       the family has no multicast groups
  *   long       a socket has long addresses
+ *   wide       all addresses of IPv6 are of full length; ports, too
  *   deferred   one of the TCP sockets is a deferred connection
  *
  * Other parts: changes in fake_change.c, sockets in fake_socks.c, events in fake_events.c, TCP and
@@ -292,8 +293,10 @@ static void link_put(__u8 id, __u32 state)
 	mnl_attr_put_strz(nlh, SMC_NLA_LINK_IB_DEV, "rxe0");
 	mnl_attr_put_u32(nlh, SMC_NLA_LINK_UID, htonl(0x01020304));
 	mnl_attr_put_u32(nlh, SMC_NLA_LINK_PEER_UID, htonl(0x0a0b0c0d));
-	mnl_attr_put_strz(nlh, SMC_NLA_LINK_GID, "0000:0000:0000:0000:0000:ffff:0a00:0001");
-	mnl_attr_put_strz(nlh, SMC_NLA_LINK_PEER_GID, "0000:0000:0000:0000:0000:ffff:0a00:0002");
+	mnl_attr_put_strz(nlh, SMC_NLA_LINK_GID, fake_is("wide") ? WIDE_LOCAL :
+			  "0000:0000:0000:0000:0000:ffff:0a00:0001");
+	mnl_attr_put_strz(nlh, SMC_NLA_LINK_PEER_GID, fake_is("wide") ? WIDE_PEER :
+			  "0000:0000:0000:0000:0000:ffff:0a00:0002");
 	mnl_attr_nest_end(nlh, nest);
 	fake_msg_finish(nlh);
 }

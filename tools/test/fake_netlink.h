@@ -7,6 +7,10 @@
 
 #include <libmnl/libmnl.h>
 
+/* The longest addresses; with their ports they are the longest ends of a connection */
+#define WIDE_LOCAL "fd00:1111:2222:3333:4444:5555:6666:7777"
+#define WIDE_PEER "fd00:1111:2222:3333:4444:5555:6666:8888"
+
 #define PNET_FAMILY_ID 0x23
 #define DIAG_BY_FAMILY 20
 #define DIAG_DESTROY 21

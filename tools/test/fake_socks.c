@@ -24,6 +24,7 @@
 /* Ports of a socket that ends by itself before it is ended, and of one that cannot be ended */
 #define GONE_PORT 50001
 #define STUCK_PORT 82
+#define WIDE_STATE 25	/* with the longest name */
 
 static struct nlmsghdr *sock_start(__u8 state, __u8 mode, const char *src, int sport,
 				   const char *dst, int dport)
@@ -85,8 +86,10 @@ static void stats_put(struct nlmsghdr *nlh)
 
 static void smcr_sock_put(__u8 ext)
 {
-	struct nlmsghdr *nlh = sock_start(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2",
-					  40001);
+	int wide = fake_is("wide");
+	struct nlmsghdr *nlh = wide ?
+		sock_start(WIDE_STATE, SMC_DIAG_MODE_SMCR, WIDE_LOCAL, 65535, WIDE_PEER, 65534) :
+		sock_start(1, SMC_DIAG_MODE_SMCR, "10.0.0.1", 6379, "10.0.0.2", 40001);
 	struct smc_diag_conninfo conn = {
 		.token = 0xbeef0001, .sndbuf_size = 65536, .rmbe_size = 131072,
 		.peer_rmbe_size = 262144, .rx_prod = { .wrap = 1, .count = 11 },
@@ -103,8 +106,9 @@ static void smcr_sock_put(__u8 ext)
 	memset(lgr.lnk[0].ibname, 'x', sizeof(lgr.lnk[0].ibname));
 	if (!fake_is("short"))
 		memcpy(lgr.lnk[0].ibname, "rxe0", 5);
-	memcpy(lgr.lnk[0].gid, "fe80:0000:0000:0000:0000:0000:0000:0001", 40);
-	memcpy(lgr.lnk[0].peer_gid, "fe80:0000:0000:0000:0000:0000:0000:0002", 40);
+	memcpy(lgr.lnk[0].gid, wide ? WIDE_LOCAL : "fe80:0000:0000:0000:0000:0000:0000:0001", 40);
+	memcpy(lgr.lnk[0].peer_gid,
+	       wide ? WIDE_PEER : "fe80:0000:0000:0000:0000:0000:0000:0002", 40);
 	mnl_attr_put_u8(nlh, SMC_DIAG_SHUTDOWN, 2);
 	reasons_put(nlh, 0, 0);
 	if (ext & 1)
@@ -170,6 +174,14 @@ void fake_socks_answer(const struct nlmsghdr *req)
 	} else if (fake_is("long")) {
 		nlh = sock_start(1, SMC_DIAG_MODE_SMCR, "2001:db8:1111:2222::3333", 443,
 				 "2001:db8:1111::9", 50000);
+		fake_msg_finish(nlh);
+	} else if (fake_is("wide")) {
+		smcr_sock_put(diag->diag_ext);
+		nlh = sock_start(1, SMC_DIAG_MODE_FALLBACK_TCP, WIDE_LOCAL, 65533, WIDE_PEER,
+				 65534);
+		reasons_put(nlh, 0x05000000, 0x03030000);
+		fake_msg_finish(nlh);
+		nlh = sock_start(10, SMC_DIAG_MODE_SMCR, WIDE_LOCAL, 65533, "::", 0);
 		fake_msg_finish(nlh);
 	} else if (!fake_is("empty")) {
 		smcr_sock_put(diag->diag_ext);

@@ -102,6 +102,10 @@ sock-p.txt normal -p sock
 sock-p.json normal -p sock
 sock-s.txt normal -s sock
 sock-s.json normal -s sock port 6379
+sock-wide.txt wide -a sock
+sock-p-wide.txt wide -p sock
+sock-s-wide.txt wide -s sock
+sock-v-wide.txt wide -v sock port 65535
 link-v.txt normal -v link
 linkgroup-v.txt normal -v linkgroup
 sock.json normal -a sock
@@ -124,8 +128,13 @@ watch.json growing watch 2 3
 watch-conn.txt growing watch by conn 2 2
 watch-peer.txt growing watch by peer 2 2
 watch-link.txt growing watch by link 2 2
+watch-conn-wide.txt wide watch by conn 2 1
+watch-link-wide.txt wide watch by link 2 1
 watch-peer.json growing watch by peer 2 2
 monitor.txt normal monitor 7
+monitor-wide.txt wide monitor 7
+monitor-conns.txt normal monitor connections 2
+monitor-conns-wide.txt wide monitor connections 2
 monitor.json normal monitor 7
 reason.txt normal reason
 reason.json normal reason
@@ -149,6 +158,7 @@ ueid.json normal ueid
 pnet.txt normal pnet
 pnet.json normal pnet
 policy.txt normal policy
+policy-wide.txt wide policy
 policy.json normal policy
 disable.txt normal disable
 disable.json normal disable

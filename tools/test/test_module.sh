@@ -32,7 +32,7 @@ loaded()
 # module KIND KEY: a member of the module in smcctl info
 module()
 {
-	ctl "$1" info | sed -n "/^module/,\$s/^ *$2: *//p"
+	ctl "$1" info | joined | sed -n "/^module/,\$s/^ *$2: *//p"
 }
 
 # gauge KIND: the metric that warns

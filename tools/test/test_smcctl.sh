@@ -67,13 +67,17 @@ handshake_limitation: true' squeezed ctl normal info
 expect 'info as JSON' '"host?a"' field normal host info
 expect 'info, empty answer' '' ctl empty info
 
+info_old()
+{
+	ctl old info | joined | tr -s ' ' | grep -v warning
+}
 expect 'info of a module without limit of handshakes' 'version: 2
 release: 1
 smcr_v2: true
 ism_v2: false
 host: host?a
 module:
- name: in-tree' sh -c "FAKE_NL=old LD_PRELOAD='$fake' ./smcctl info | tr -s ' ' | grep -v warning"
+ name: in-tree' info_old
 
 # --- link groups and links ---
 expect 'linkgroup' \
@@ -463,15 +467,82 @@ expect_usage 'memory by what?' 'smcctl: memory is followed by: *' ctl normal mem
 expect_usage 'memory by another' 'smcctl: memory is followed by: *' ctl normal memory by port
 
 # --- widths ---
+mkdir -p "$FAKE_PROC/net/smc"
+echo 1 >"$FAKE_PROC/net/smc/enabled"
+printf 'netns inode uid mode\n1 44712 1000 SMC-R\n' >"$FAKE_PROC/smc_holders"
+printf '%-32s\n' SMCV2-DEFAULT-UEID >"$FAKE_NL_UEIDS"
+# for report: the fake netlink answers only smcctl
+for program in ip rdma dmesg; do
+	printf '#!/bin/sh\n' >"$tmp/bin/$program"
+	chmod +x "$tmp/bin/$program"
+done
+addr=fd00:1111:2222:3333:4444:5555:6666:8888
+# forms: print the arguments for which smcctl prints text: each object, with each option of its help that
+# changes the text, and its help
+forms()
+{
+	./smcctl --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' | while read -r object; do
+		case $object in
+		# nothing for people: for Prometheus, and files of settings
+		prometheus | save | restore) ;;
+		check) printf 'check %s\n' "$addr" "$addr 65535" 10.1.0.9 ;;
+		watch) printf 'watch %s1 1\n' '' 'by connection ' 'by peer ' 'by link ' ;;
+		monitor) printf 'monitor %s\n' 7 'connections 2' ;;
+		memory) printf 'memory by %s\n' user process cgroup ;;
+		report) echo "report $tmp/report.tar" ;;
+		*) echo "$object" ;;
+		esac
+		./smcctl "$object" help | sed -n 's/^smcctl \[-\([a-z]*\)\].*/\1/p' | tr -d ej |
+			sed 's/./&\n/g' | sed -n "s/./$object -&/p"
+		echo "$object help"
+	done
+	echo --help
+}
+# printed KIND FORM: the text
+printed()
+{
+	rm -f "$tmp/report.tar"
+	# shellcheck disable=SC2086 # words
+	FAKE_CLOCK=y FAKE_FAMILY=y FAKE_CONNECT=0 FAKE_OWN_SOCK='0x05000000 0x03030008' \
+		ctl "$1" $2 2>/dev/null
+}
 wide()
 {
-	for object in info sock 'sock -p' 'sock -v' memory linkgroup link device stats reason holders \
-		setting ueid pnet policy 'check 10.1.0.9' 'sock help' 'policy help' applicability; do
-		# shellcheck disable=SC2086 # words
-		FAKE_FAMILY=y ctl normal $object 2>/dev/null | awk -v o="$object" 'length($0) > 99 { print o ": " $0 }'
+	forms | while read -r form; do
+		printed "$1" "$form" | awk -v f="$form" 'length($0) > 99 { print f ": " $0 }'
 	done
 }
-expect 'no line is wider than 99 columns' '' wide
+expect 'no line is wider than 99 columns' '' wide normal
+expect 'no line is wider than 99 columns, whatever the addresses' '' wide wide
+without_text()
+{
+	forms | while read -r form; do
+		[ -n "$(printed wide "$form")" ] || echo "$form"
+	done
+}
+expect 'each of these forms prints something' '' without_text
+with_addresses()
+{
+	forms | while read -r form; do
+		printed wide "$form" | grep -q "${addr%:*}" && echo "$form"
+	done
+}
+expect 'those that have the addresses' "sock
+sock -a
+sock -l
+sock -p
+sock -s
+sock -v
+link -v
+watch by connection 1 1
+watch by peer 1 1
+watch by link 1 1
+monitor 7
+monitor connections 2
+check $addr
+check $addr 65535
+policy" with_addresses
+rm -r "$FAKE_PROC/net/smc" "$FAKE_PROC/smc_holders"
 
 # --- wrong usage ---
 expect_usage 'no object' 'smcctl: no object given*' ctl normal
