@@ -908,7 +908,7 @@ static int targets_show(const struct words *words)
 
 static void usage_print(FILE *out)
 {
-	fputs("Usage: smc_cgroup [OPTION] start|stop|status [CGROUP]\n"
+	fputs("Usage: smc_cgroup [OPTION]... start|stop|status [CGROUP]\n"
 	      "Convert new TCP sockets of the processes of CGROUP to SMC sockets, in the kernel.\n"
 	      "Without CGROUP, convert those of all processes of the host.\n"
 	      "\n"

@@ -14,8 +14,8 @@
 static void smc_pnet_print_usage(void)
 {
 	fputs("Usage: smc_pnet [-j] [-s [ID] | -f | -d ID |\n"
-	      "                      -a ID {-I NETDEV | -D IBDEV [-P PORT]}]\n"
-	      "  -a, --add ID            give devices this PNET ID\n"
+	      "                 -a ID [-I NETDEV] [-D IBDEV [-P PORT]]]\n"
+	      "  -a, --add ID            give a netdev, a RoCE device or both this PNET ID\n"
 	      "  -d, --delete ID         remove this PNET ID\n"
 	      "  -s, --show [ID]         show the table, or one PNET ID\n"
 	      "  -f, --flush             remove all\n"

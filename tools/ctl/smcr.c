@@ -406,7 +406,7 @@ int smcd_main(int argc, char **argv)
 	int rc = CTL_FAILURE;
 
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
-		puts("Usage: smcd [OPTION]... OBJECT [COMMAND]\n"
+		puts("Usage: smcd [WORD]...\n"
 		     "The module has no SMC-D: always exit status 3. See smcr for SMC-R.");
 		rc = CTL_OK;
 	} else if (argc == 2 && (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version"))) {

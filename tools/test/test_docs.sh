@@ -7,6 +7,12 @@
 cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+for name in smcr smcd smcss smc_pnet; do
+	ln -s "$(pwd)/smcctl" "$tmp/$name"
+done
+
 echo "KTAP version 1"
 
 for page in man/*.[78]; do
@@ -82,6 +88,36 @@ synopsis_help()
 	echo 'smcctl help [OBJECT]'
 }
 expect 'smcctl: SYNOPSIS is what the program says' "$(synopsis_help)" synopsis_page
+
+# usage PROGRAM OPTION: print a line for each form of the Usage that the program prints with the option
+usage()
+{
+	"$1" "$2" | awk '
+		NR == 1 { sub(/^Usage: */, ""); name = $1; text = $0; next }
+		!/^       / { exit }
+		{ $1 = $1; text = text ($1 == name ? "\n" : " ") $0 }
+		END { print text }'
+}
+for program in smc_run smc_cgroup smc_trace; do
+	[ -x ./$program ] || continue	# said above
+	option=--help
+	[ $program != smc_trace ] || option=-h
+	expect "$program: SYNOPSIS is what the program says" "$(usage ./$program $option)" \
+		python3 test/man_page.py synopsis man/$program.8
+done
+# help_options NAME: print the options that the help of a program of smc-tools has
+help_options()
+{
+	"$tmp/$1" --help | sed '1d; /^       /d' | grep -o -- '\(^\|[ ,]\)\(-[A-Za-z]\|--[a-z][a-z-]*\)\>' |
+		tr -d ' ,' | LC_ALL=C sort -u
+}
+for name in smcr smcd smcss smc_pnet; do
+	expect "$name: what may follow it is in the page" "$(usage "$tmp/$name" --help)" \
+		python3 test/man_page.py synopsis man/smcctl.8 $name
+	# smcd takes any, and does nothing
+	[ $name = smcd ] || expect "$name: the options of the page are those of the program" \
+		"$(help_options $name)" python3 test/man_page.py options man/smcctl.8 $name
+done
 
 objects_missing()
 {
