@@ -23,7 +23,7 @@
 
 struct stats_reason {
 	u32 reason;
-	u16 count;
+	u64 count;
 };
 
 /**
@@ -410,8 +410,7 @@ void smc_stats_add_fallback(struct net *net, bool server, u32 reason)
 		if (f[i].count && f[i].reason != reason)
 			continue;
 		f[i].reason = reason;
-		if (f[i].count < U16_MAX)
-			f[i].count++;
+		f[i].count++;
 		break;
 	}
 	spin_unlock_bh(&sn->lock);
@@ -427,7 +426,7 @@ void smc_stats_add_fallback(struct net *net, bool server, u32 reason)
  *
  * Return: false if the slot is unused.
  */
-bool smc_stats_get_fallback(struct net *net, bool server, int i, u32 *reason, u16 *count)
+bool smc_stats_get_fallback(struct net *net, bool server, int i, u32 *reason, u64 *count)
 {
 	struct stats_net *sn = stats_of_net(net);
 	bool used;

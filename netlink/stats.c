@@ -265,10 +265,13 @@ struct nl_stats_fallback {
 	struct net *net;
 	bool server;
 	u32 reason;
-	u16 count;
+	u64 count;
 };
 
-/* Put one reason. The first message of a dump has the totals too. */
+/*
+ * Put one reason. The first message of a dump has the totals too. The count of <linux/smc.h> has 16
+ * bits: it stops at its maximum, because a program would take a wrapped one for a reset.
+ */
 static int nl_stats_put_fallback(struct sk_buff *skb, struct netlink_callback *cb,
 				 const struct genl_family *family,
 				 const struct nl_stats_fallback *fback)
@@ -288,7 +291,8 @@ static int nl_stats_put_fallback(struct sk_buff *skb, struct netlink_callback *c
 	    (!cb->args[1] && nl_stats_put_numbers(skb, SMC_NLA_FBACK_STATS_SRV_CNT, sums,
 						  ARRAY_SIZE(sums))) ||
 	    nla_put_u32(skb, SMC_NLA_FBACK_STATS_RSN_CODE, fback->reason) ||
-	    nla_put_u16(skb, SMC_NLA_FBACK_STATS_RSN_CNT, fback->count)) {
+	    nla_put_u16(skb, SMC_NLA_FBACK_STATS_RSN_CNT, min_t(u64, fback->count, U16_MAX)) ||
+	    nla_put_u64_64bit(skb, SMC_NETLINK_FBACK_STATS_OWN_COUNT, fback->count, NL_PAD)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}

@@ -26,6 +26,7 @@
 #define COUNTER_NAME		1
 #define COUNTER_VALUE		2
 #define OWN_DIAG_STATS		128
+#define OWN_FBACK_COUNT		128
 #define RULE_NUM		1
 #define RULE_HITS		11
 

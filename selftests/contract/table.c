@@ -183,6 +183,7 @@ static const struct rule fback[] = {
 	{ SMC_NLA_FBACK_STATS_CLNT_CNT, U64, MAY, 0, "clients", NULL },
 	{ SMC_NLA_FBACK_STATS_RSN_CODE, U32, MUST, 0, "reason", NULL },
 	{ SMC_NLA_FBACK_STATS_RSN_CNT, U16, MUST, 0, "count", NULL },
+	{ OWN_FBACK_COUNT, U64, MAY, 0, "own_count", NULL },
 	END
 };
 

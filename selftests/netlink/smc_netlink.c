@@ -276,8 +276,11 @@ static void take_fback(const void *attrs, size_t len, void *arg)
 		f->clients = attr_num(attrs, len, SMC_NLA_FBACK_STATS_CLNT_CNT, 8);
 	}
 	if (attr_num(attrs, len, SMC_NLA_FBACK_STATS_TYPE, 1) == 0 &&
-	    attr_num(attrs, len, SMC_NLA_FBACK_STATS_RSN_CODE, 4) == PEER_NO_SMC)
-		f->count = attr_num(attrs, len, SMC_NLA_FBACK_STATS_RSN_CNT, 2);
+	    attr_num(attrs, len, SMC_NLA_FBACK_STATS_RSN_CODE, 4) == PEER_NO_SMC) {
+		f->count = attr_num(attrs, len, SMC_NETLINK_FBACK_STATS_OWN_COUNT, 8);
+		HOLDS(attr_num(attrs, len, SMC_NLA_FBACK_STATS_RSN_CNT, 2) ==
+		      (f->count < 65535 ? f->count : 65535));
+	}
 }
 
 /* Connect to a server on this host that does not use SMC. */

@@ -166,19 +166,23 @@ static int stats_cb(const struct nlmsghdr *nlh, void *data)
 	return MNL_CB_OK;
 }
 
-/* Only the message of the first reason has the two totals. */
+/*
+ * Only the message of the first reason has the two totals. The in-tree module has no own count, and
+ * its 16 bits wrap.
+ */
 static int fallback_cb(const struct nlmsghdr *nlh, void *data)
 {
-	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NLA_FBACK_STATS_MAX + 1];
+	const struct nlattr *top[SMC_GEN_MAX + 1], *tb[SMC_NETLINK_FBACK_STATS_OWN_MAX + 1];
 	struct json_object *reasons = NULL, *obj;
 	__u64 side, code, count;
 
 	ctl_nla_parse_genl(nlh, top, SMC_GEN_MAX);
-	ctl_nla_parse_nested(top[SMC_GEN_FBACK_STATS], tb, SMC_NLA_FBACK_STATS_MAX);
+	ctl_nla_parse_nested(top[SMC_GEN_FBACK_STATS], tb, SMC_NETLINK_FBACK_STATS_OWN_MAX);
 	ctl_json_copy_uint(data, "client", tb[SMC_NLA_FBACK_STATS_CLNT_CNT]);
 	ctl_json_copy_uint(data, "server", tb[SMC_NLA_FBACK_STATS_SRV_CNT]);
 	if (!ctl_nla_get_uint(tb[SMC_NLA_FBACK_STATS_RSN_CODE], &code) ||
-	    !ctl_nla_get_uint(tb[SMC_NLA_FBACK_STATS_RSN_CNT], &count) ||
+	    (!ctl_nla_get_uint(tb[SMC_NETLINK_FBACK_STATS_OWN_COUNT], &count) &&
+	     !ctl_nla_get_uint(tb[SMC_NLA_FBACK_STATS_RSN_CNT], &count)) ||
 	    !ctl_nla_get_uint(tb[SMC_NLA_FBACK_STATS_TYPE], &side))
 		return MNL_CB_OK;
 	if (!json_object_object_get_ex(data, "reasons", &reasons))

@@ -378,7 +378,8 @@ static void stats_put(void)
 	fake_msg_finish(nlh);
 }
 
-static void fallback_put(__u8 side, __u32 reason, __u16 count, int first)
+/* "many": more clients than the count of <linux/smc.h> can hold. */
+static void fallback_put(__u8 side, __u32 reason, __u64 count, int first)
 {
 	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_FBACK_STATS);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_FBACK_STATS);
@@ -386,10 +387,12 @@ static void fallback_put(__u8 side, __u32 reason, __u16 count, int first)
 	mnl_attr_put_u8(nlh, SMC_NLA_FBACK_STATS_TYPE, side);
 	if (first) {
 		mnl_attr_put_u64(nlh, SMC_NLA_FBACK_STATS_SRV_CNT, 3);
-		mnl_attr_put_u64(nlh, SMC_NLA_FBACK_STATS_CLNT_CNT, 9);
+		mnl_attr_put_u64(nlh, SMC_NLA_FBACK_STATS_CLNT_CNT, fake_is("many") ? 70000 : 9);
 	}
 	mnl_attr_put_u32(nlh, SMC_NLA_FBACK_STATS_RSN_CODE, reason);
-	mnl_attr_put_u16(nlh, SMC_NLA_FBACK_STATS_RSN_CNT, count);
+	mnl_attr_put_u16(nlh, SMC_NLA_FBACK_STATS_RSN_CNT, count < 65535 ? count : 65535);
+	if (!fake_is("old"))
+		mnl_attr_put_u64(nlh, SMC_NETLINK_FBACK_STATS_OWN_COUNT, count);
 	mnl_attr_nest_end(nlh, nest);
 	fake_msg_finish(nlh);
 }
@@ -485,7 +488,7 @@ static void answer_put(const struct nlmsghdr *req)
 			stats_put();
 		if (cmd == SMC_NETLINK_GET_FBACK_STATS) {
 			fallback_put(1, 0x03030000, 3, 1);
-			fallback_put(0, 0x12345678, 9, 0);
+			fallback_put(0, 0x12345678, fake_is("many") ? 70000 : 9, 0);
 		}
 	}
 	fake_done_put();

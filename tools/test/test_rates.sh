@@ -114,6 +114,17 @@ others()
 {
 	FAKE_COOKIE=2 ctl normal prometheus | grep '^smc_link\(groups\|s\){'
 }
+# A count of 64 bits: the rest of the total would go to "other", as if its reason were not known.
+fallbacks()
+{
+	ctl "$1" prometheus | sed -n 's/^smc_fallbacks_total{role="client",reason="\([^"]*\)".*} /\1 /p'
+}
+expect 'prometheus: more fallbacks than 16 bits hold' '0x12345678 70000
+other 0' fallbacks many
+expect 'stats: more fallbacks than 16 bits hold' '  client  70000  0x12345678  unknown reason' \
+	sh -c "FAKE_NL=many LD_PRELOAD='$fake' ./smcctl stats | grep 0x12345678"
+expect 'prometheus: a module with 16 bits only' '0x12345678 9
+other 0' fallbacks old
 expect 'prometheus: not the groups and links of other namespaces' 'smc_linkgroups{role="client"} 0
 smc_linkgroups{role="server"} 0' others
 expect 'prometheus: no module, alone' '# HELP smc_up Whether the SMC module answered.

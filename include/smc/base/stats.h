@@ -250,6 +250,6 @@ static inline void smc_stats_count_size(struct smc_stats __percpu *stats, enum s
 #define SMC_STATS_FBACK_SLOTS	36
 
 void smc_stats_add_fallback(struct net *net, bool server, u32 reason);
-bool smc_stats_get_fallback(struct net *net, bool server, int i, u32 *reason, u16 *count);
+bool smc_stats_get_fallback(struct net *net, bool server, int i, u32 *reason, u64 *count);
 
 #endif

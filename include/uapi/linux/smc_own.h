@@ -69,6 +69,10 @@
 #define SMC_NETLINK_STATS_OWN_MEM_PEAK		135	/* 3 pooled, 4 quarantined */
 #define SMC_NETLINK_STATS_OWN_MAX		135
 
+/* Additional attribute in SMC_GEN_FBACK_STATS. */
+#define SMC_NETLINK_FBACK_STATS_OWN_COUNT	128	/* u64; RSN_CNT stops at 65535 */
+#define SMC_NETLINK_FBACK_STATS_OWN_MAX		128
+
 /*
  * Counters by name, all those of /proc/net/smc_stat: one message per counter, so that their number
  * can grow. Names are stable; unknown names come from a newer module.
