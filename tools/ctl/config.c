@@ -149,13 +149,26 @@ static bool line_is_change(int argc, char **argv)
 	return argc > 1 && strcmp(argv[1], "show") && strcmp(argv[1], "list");
 }
 
+/* Cut off a comment. A '#' within a word is part of it: names of devices may have one. */
+static void comment_cut(char *line)
+{
+	char *at;
+
+	for (at = strchr(line, '#'); at; at = strchr(at + 1, '#')) {
+		if (at == line || strchr(BLANKS, at[-1])) {
+			*at = '\0';
+			return;
+		}
+	}
+}
+
 static int line_run(const struct ctl_opts *opts, char *line)
 {
 	char *words[MAX_WORDS], *word, *rest = NULL;
 	int num = 0;
 	size_t i;
 
-	line[strcspn(line, "#")] = '\0';
+	comment_cut(line);
 	for (word = strtok_r(line, BLANKS, &rest); word; word = strtok_r(NULL, BLANKS, &rest)) {
 		if (num == MAX_WORDS) {
 			ctl_error("too many words at '%s'", word);

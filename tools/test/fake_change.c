@@ -147,6 +147,7 @@ static int pnet_change(const struct nlmsghdr *req, int cmd)
 		int err;
 	} known[] = {
 		{ SMC_PNETID_ADD, "net1 eth0 - -", 0 },
+		{ SMC_PNETID_ADD, "NET1 eth#0 - -", 0 },
 		{ SMC_PNETID_ADD, "NET1 - rxe0 1", 0 },
 		{ SMC_PNETID_ADD, "NET1 eth0 0000:01:00.0 2", 0 },
 		{ SMC_PNETID_ADD, "NET2 eth0 - -", -EEXIST },

@@ -73,6 +73,57 @@ expect 'save: a failure leaves the old file' "$saved" cat "$conf"
 expect 'save: a failure leaves nothing else' smc.conf sh -c "ls $tmp | grep conf"
 expect_match 'save: no such directory' 'smcctl: *No such file*' ctl normal save "$tmp/none/x"
 
+# --- where the file is: what is no regular file stays what it is ---
+has A.ONE
+head='# Settings of SMC for smcctl restore, a command per line: see smcctl(8).'
+mkfifo "$tmp/fifo"
+into_fifo() # into_fifo ARGUMENT...: run smcctl; print the first line that comes out of the FIFO
+{
+	timeout 20 cat "$tmp/fifo" >"$tmp/read" &
+	ctl normal "$@" 2>&1
+	# (a program that replaces the FIFO leaves the reader alone with it)
+	[ -p "$tmp/fifo" ] || kill $!
+	wait $!
+	[ -p "$tmp/fifo" ] && head -n 1 "$tmp/read"
+}
+expect 'save to a FIFO' "$head" into_fifo save "$tmp/fifo"
+expect 'prometheus to a FIFO' '# HELP smc_up Whether the SMC module answered.' \
+	into_fifo -o "$tmp/fifo" prometheus
+linked() # linked LINK ARGUMENT...: run smcctl; print the file that LINK is, and the first line there
+{
+	link=$1
+	shift
+	ctl normal "$@" 2>&1
+	readlink "$link" | sed "s#$tmp/##"
+	head -n 1 "$link"
+}
+ln -s "$tmp/fifo" "$tmp/to_fifo"
+ln -s target "$tmp/link"
+ln -s "$tmp/link" "$tmp/link2"
+expect 'save to a link to a FIFO' "$head" into_fifo save "$tmp/to_fifo"
+expect 'save to a link to nothing' "target
+$head" linked "$tmp/link" save "$tmp/link"
+echo old >"$tmp/target"
+chmod 600 "$tmp/target"
+ino=$(stat -c %i "$tmp/target")
+expect 'save to a link' "target
+$head" linked "$tmp/link" save "$tmp/link"
+expect 'save to a link: the file has the mode it had' 600 stat -c %a "$tmp/target"
+expect_rc 'save to a link: the file was replaced' 1 sh -c "[ $ino = \$(stat -c %i $tmp/target) ]"
+echo old >"$tmp/target"
+expect 'save to a link to a link' "link
+$head" linked "$tmp/link2" save "$tmp/link2"
+echo old >"$tmp/target"
+expect 'prometheus to a link' 'target
+# HELP smc_up Whether the SMC module answered.' linked "$tmp/link" -o "$tmp/link" prometheus
+expect 'prometheus to a link: the mode' 600 stat -c %a "$tmp/target"
+rm "$tmp/target"
+(umask 077 && ctl normal save "$tmp/target")
+expect 'save: the mode of a new file' 644 stat -c %a "$tmp/target"
+expect_match 'save to a folder' "smcctl: $tmp/net: Is a directory" \
+	sh -c "mkdir '$tmp/net'; FAKE_NL=normal LD_PRELOAD='$fake' ./smcctl save '$tmp/net'"
+rm -r "$tmp/net" "$tmp/target" "$tmp/link" "$tmp/link2" "$tmp/fifo" "$tmp/to_fifo"
+
 # --- restore ---
 has OLD
 expect 'restore what was saved' 'status 0' restored normal 'ueid flush' 'ueid add A.ONE' \
@@ -106,6 +157,9 @@ has KEPT
 expect 'comments and blanks' 'status 0' restored normal '# all' '' '   ' \
 	'	pnet   add net1  netdev eth0 # a comment'
 expect 'comments and blanks: what was not named stays' 'KEPT ' ueids
+has
+expect "'#' in a word is no comment" 'status 0' restored normal 'pnet add NET1 netdev eth#0 #a comment'
+expect "'#' in a word is no comment: all words" 'add NET1 eth#0 - -' sh -c "head -n 1 '$FAKE_NL_PNET'"
 
 # --- syntax errors: nothing changes ---
 bad() # bad TEXT LINE
