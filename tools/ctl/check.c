@@ -258,7 +258,7 @@ static int check_path(struct check *c)
 	struct ctl_rnics rnics;
 	struct json_object *port;
 	struct ctl_route route;
-	char text[256];
+	char text[256], netdev[IF_NAMESIZE];
 	__u32 code;
 	int rc;
 
@@ -267,7 +267,8 @@ static int check_path(struct check *c)
 		ctl_error("no route to %s: %s", c->ip, strerror(rc));
 		return CTL_FAILURE;
 	}
-	snprintf(text, sizeof(text), "over %s%s", route.netdev, route.local ? ", this host" :
+	snprintf(text, sizeof(text), "over %s%s", ctl_netdev_clean(netdev, route.netdev),
+		 route.local ? ", this host" :
 		 route.gateway ? ", through a gateway (version 2 only)" : "");
 	check_add_step(c, "route", "ok", text);
 	rc = ctl_rnics_read(&rnics);

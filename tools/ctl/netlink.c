@@ -607,6 +607,37 @@ void ctl_json_copy_gid(struct json_object *obj, const char *key, const struct nl
 }
 
 /**
+ * ctl_netdev_clean() - copy the name of a netdev for output
+ * @buf: result, of IF_NAMESIZE bytes, as of ctl_str_clean(); may be @name
+ * @name: name; the kernel takes all bytes but blanks, '/' and ':'
+ *
+ * Return: @buf.
+ */
+const char *ctl_netdev_clean(char *buf, const char *name)
+{
+	ctl_str_clean(buf, IF_NAMESIZE, name, strlen(name));
+	return buf;
+}
+
+/**
+ * ctl_json_add_netdev() - add the name of a netdev to an object
+ * @obj: object
+ * @key: name of the member, not added if there is no such netdev
+ * @index: its interface index
+ *
+ * Return: true if there is such a netdev.
+ */
+bool ctl_json_add_netdev(struct json_object *obj, const char *key, unsigned int index)
+{
+	char name[IF_NAMESIZE];
+
+	if (!if_indextoname(index, name))
+		return false;
+	ctl_json_add_str(obj, key, ctl_netdev_clean(name, name));
+	return true;
+}
+
+/**
  * ctl_json_copy_netdev() - copy an interface index into an object, as a name
  * @obj: object
  * @key: name of the member, not added if the attribute is absent or 0
@@ -614,13 +645,15 @@ void ctl_json_copy_gid(struct json_object *obj, const char *key, const struct nl
  */
 void ctl_json_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr)
 {
-	char name[IF_NAMESIZE];
 	__u64 index;
 
 	if (!ctl_nla_get_uint(attr, &index) || !index)
 		return;
 	/* gone meanwhile, or not of this namespace: older modules name those, too */
-	if (!if_indextoname((unsigned int)index, name))
+	if (!ctl_json_add_netdev(obj, key, (unsigned int)index)) {
+		char name[IF_NAMESIZE];
+
 		snprintf(name, sizeof(name), "if%u", (unsigned int)index);
-	ctl_json_add_str(obj, key, name);
+		ctl_json_add_str(obj, key, name);
+	}
 }

@@ -82,13 +82,15 @@ static bool netdev_is_vlan(const char *netdev)
 static const char *stack_find_pnetid(const struct ctl_rnics *rnics, const struct stack *stack)
 {
 	size_t n = json_object_array_length(rnics->pnet), k;
+	char name[IF_NAMESIZE];
 	int i;
 
 	for (i = 0; i < stack->num; i++) {
+		ctl_netdev_clean(name, stack->name[i]);
 		for (k = 0; k < n; k++) {
 			struct json_object *e = json_object_array_get_idx(rnics->pnet, k);
 
-			if (!strcmp(ctl_json_text(e, "netdev"), stack->name[i]))
+			if (!strcmp(ctl_json_text(e, "netdev"), name))
 				return ctl_json_text(e, "pnetid");
 		}
 	}
@@ -113,6 +115,13 @@ static struct json_object *port_find(const struct ctl_rnics *rnics, const char *
 			found = port;
 	}
 	return found;
+}
+
+static struct json_object *port_find_netdev(const struct ctl_rnics *rnics, const char *netdev)
+{
+	char name[IF_NAMESIZE];
+
+	return port_find(rnics, "netdev", ctl_netdev_clean(name, netdev));
 }
 
 /*
@@ -150,6 +159,7 @@ static __u32 port_describe(struct json_object *port, __u32 none, const char *how
 __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, char *text,
 			  size_t size, struct json_object **found)
 {
+	char name[IF_NAMESIZE], below[IF_NAMESIZE];
 	struct json_object *port;
 	struct stack stack;
 	const char *id;
@@ -161,16 +171,18 @@ __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, cha
 	if (id)
 		return port_describe(port_find(rnics, "pnetid", id), SMC_CLC_DECL_NO_DEV_PNETID,
 				     "with PNET ID", id, text, size, found);
-	port = port_find(rnics, "netdev", netdev);
+	ctl_netdev_clean(name, netdev);
+	port = port_find_netdev(rnics, netdev);
 	if (!port && stack.num > 1 && netdev_is_vlan(netdev))
-		port = port_find(rnics, "netdev", stack.name[1]);
+		port = port_find_netdev(rnics, stack.name[1]);
 	for (i = 1; !port && i < stack.num; i++) {
-		if (!port_find(rnics, "netdev", stack.name[i]))
+		if (!port_find_netdev(rnics, stack.name[i]))
 			continue;
-		snprintf(text, size, "the RoCE port of %s is only below %s", stack.name[i], netdev);
+		snprintf(text, size, "the RoCE port of %s is only below %s",
+			 ctl_netdev_clean(below, stack.name[i]), name);
 		return SMC_CLC_DECL_DEV_BELOW;
 	}
-	return port_describe(port, SMC_CLC_DECL_NO_DEV, "of netdev", netdev, text, size, found);
+	return port_describe(port, SMC_CLC_DECL_NO_DEV, "of netdev", name, text, size, found);
 }
 
 static bool path_exists(const char *path)
@@ -259,6 +271,7 @@ int ctl_rnics_read(struct ctl_rnics *rnics)
 static void port_add_netdevs(struct json_object *ports, const char *device, const char *port)
 {
 	char path[512], state[32], netdev[IF_NAMESIZE + 1], last[IF_NAMESIZE + 1] = "";
+	char name[IF_NAMESIZE];
 	struct json_object *obj;
 	int gid;
 
@@ -274,7 +287,7 @@ static void port_add_netdevs(struct json_object *ports, const char *device, cons
 		obj = json_object_new_object();
 		ctl_json_add_str(obj, "device", device);
 		ctl_json_add_str(obj, "port", port);
-		ctl_json_add_str(obj, "netdev", netdev);
+		ctl_json_add_str(obj, "netdev", ctl_netdev_clean(name, netdev));
 		ctl_json_add_str(obj, "state", strstr(state, "ACTIVE") ? "active" : "inactive");
 		json_object_array_add(ports, obj);
 	}

@@ -221,6 +221,8 @@ void ctl_json_copy_uint(struct json_object *obj, const char *key, const struct n
 void ctl_json_copy_str(struct json_object *obj, const char *key, const struct nlattr *attr);
 void ctl_json_add_gid(struct json_object *obj, const char *key, const char *text);
 void ctl_json_copy_gid(struct json_object *obj, const char *key, const struct nlattr *attr);
+const char *ctl_netdev_clean(char *buf, const char *name);
+bool ctl_json_add_netdev(struct json_object *obj, const char *key, unsigned int index);
 void ctl_json_copy_netdev(struct json_object *obj, const char *key, const struct nlattr *attr);
 
 /* Readers, which several commands use: genl.c, pnet.c, policy.c, sock.c, stats.c */

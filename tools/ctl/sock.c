@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/smc_diag.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,14 +205,13 @@ static void sock_add_deferred(struct json_object *sock, char *detail, size_t siz
 static void sock_add_identity(struct json_object *obj, const struct smc_diag_msg *msg)
 {
 	bool ipv6 = addr_is_ipv6(msg->id.idiag_src) || addr_is_ipv6(msg->id.idiag_dst);
-	char name[IF_NAMESIZE];
 
 	ctl_json_add_str(obj, "state", state_name(msg->diag_state));
 	ctl_json_add_str(obj, "mode", mode_name(msg->diag_mode));
 	sock_add_addr(obj, "local", msg->id.idiag_src, ipv6, msg->id.idiag_sport);
 	sock_add_addr(obj, "peer", msg->id.idiag_dst, ipv6, msg->id.idiag_dport);
-	if (msg->id.idiag_if && if_indextoname(msg->id.idiag_if, name))
-		ctl_json_add_str(obj, "netdev", name);
+	if (msg->id.idiag_if)
+		ctl_json_add_netdev(obj, "netdev", msg->id.idiag_if);
 	ctl_json_add_u64(obj, "ifindex", msg->id.idiag_if);
 	ctl_json_add_u64(obj, "uid", msg->diag_uid);
 	ctl_json_add_u64(obj, "inode", msg->diag_inode);

@@ -11,6 +11,7 @@
  *   FAKE_COOKIE   cookie of the namespace, which the groups of fake_netlink.c have: 1 by default
  *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
  *   FAKE_CONNECT  errno of connect(), 0: success
+ *   FAKE_NETDEV   name of all netdevs
  *   FAKE_CLOCK    the clock advances only in nanosleep()
  */
 #define _GNU_SOURCE
@@ -205,7 +206,8 @@ char *fake_indextoname(unsigned int index, char *name)
 	static const char * const names[] = { [1] = "lo", [7] = "eth7", [8] = "eth0" };
 
 	if (index < ARRAY_SIZE(names) && names[index]) {
-		snprintf(name, IF_NAMESIZE, "%s", names[index]);
+		snprintf(name, IF_NAMESIZE, "%s",
+			 getenv("FAKE_NETDEV") ? getenv("FAKE_NETDEV") : names[index]);
 		return name;
 	}
 	errno = ENXIO;

@@ -83,6 +83,38 @@ objects_missing()
 expect 'each object of smcctl is in the schema' '' objects_missing
 expect '--json is -j' "$(ctl normal -j linkgroup)" ctl normal --json linkgroup
 
+# --- names of netdevs: the kernel takes all bytes but blanks, '/' and ':' ---
+odd=$(printf 'e\033[31m\377"\134')
+clean=$(printf 'e?[31m?"\134')
+# netdevs ARGUMENT...: print the names of the netdevs, each once, from JSON in UTF-8
+netdevs()
+{
+	FAKE_NETDEV=$odd ctl normal -j "$@" 2>&1 | python3 -c '
+import json, sys
+print(*sorted({one.get("netdev") for one in json.load(sys.stdin)} - {None}))'
+}
+# raw ARGUMENT...: print the lines in which a byte is not to be printed
+raw()
+{
+	FAKE_NETDEV=$odd ctl normal "$@" 2>&1 | LC_ALL=C grep '[^ -~]'
+}
+for object in link device sock; do
+	expect "a strange name of a netdev: $object" "$clean" netdevs "$object"
+	expect "a strange name of a netdev: $object, text" '' raw -v "$object"
+done
+over()
+{
+	FAKE_FAMILY=y FAKE_CONNECT=0 FAKE_NETDEV=$odd ctl normal check 127.0.0.1 9 2>&1 |
+		sed -n 's/.* over \(.*\), this host$/\1/p'
+}
+expect 'a strange name of a netdev: check' "$clean" over
+raw_check()
+{
+	FAKE_FAMILY=y FAKE_CONNECT=0 raw check 127.0.0.1 9
+}
+expect 'a strange name of a netdev: check, text' '' raw_check
+expect 'a strange name of a netdev: applicability' '' raw applicability
+
 # --- smcss, smcr, smc_pnet ---
 # as NAME ARGUMENT...: run smcctl by a name
 as()
