@@ -352,6 +352,18 @@ static int smcr_list(struct smcr *s, int (*print)(const struct smcr *s))
 	return rc;
 }
 
+/* Write the command in full; smcctl has no "all". */
+static int ueid_run(const struct ctl_opts *opts, int argc, char **argv)
+{
+	const char *word = argc ? argv[0] : "";
+	char full[16];
+
+	if (ctl_word_complete(strcmp(word, "all") ? word : "show", "show add del flush", full,
+			      sizeof(full)))
+		argv[0] = full;
+	return cmd_ueid(opts, argc, argv);
+}
+
 static int smcr_run(struct smcr *s, int argc, char **argv)
 {
 	struct ctl_opts opts = { .port = -1, .local_port = -1, .peer_port = -1, .json = s->json };
@@ -374,7 +386,7 @@ static int smcr_run(struct smcr *s, int argc, char **argv)
 		return filter_parse(s, argc - 1 - show, argv + 1 + show) && !s->one && !s->type ?
 			smcr_list(s, devices_print) : usage_fail(object);
 	if (word_matches(object, "ueid"))
-		return cmd_ueid(&opts, show ? 0 : argc - 1, argv + 1);
+		return ueid_run(&opts, argc - 1, argv + 1);
 	if (word_matches(object, "stats") && *word && word_matches(word, "reset") && argc == 2) {
 		ctl_error("counters cannot be reset: others read them, too; %s",
 			  "smcctl watch prints rates, 'smcr stats json' can be subtracted");

@@ -136,6 +136,18 @@ ueids()
 		as normal smcr ueid del FIRST.1 && as normal smcr ueid show
 }
 expect 'smcr ueid' 'SECOND' ueids
+ueids_short()
+{
+	: >"$FAKE_NL_UEIDS"
+	as normal smcr u a FIRST.1 && as normal smcr u ad SECOND && as normal smcr u d FIRST.1 &&
+		as normal smcr u s && as normal smcr u all && as normal smcr u f && as normal smcr u
+}
+expect 'smcr ueid, words cut short' 'SECOND
+SECOND' ueids_short
+for words in 'show junk' 'all junk' 'flush junk' 'x' 'add'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "smcr ueid $words" 'smcr: ueid is followed by*' as normal smcr ueid $words
+done
 # own ARGUMENT...: run smcctl by its own name
 own()
 {
