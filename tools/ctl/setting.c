@@ -191,25 +191,27 @@ static int smc_conns_count(unsigned int *num)
 
 static int smc_switch(const struct ctl_opts *opts, const char *value)
 {
-	bool on = *value == '1';
+	bool on = *value == '1', known;
 	struct json_object *obj;
 	unsigned int num;
-	int err, rc;
+	int err;
 
 	err = setting_write(SWITCH, value);
 	if (err) {
 		setting_print_error(SWITCH, value, err);
 		return CTL_FAILURE;
 	}
-	rc = smc_conns_count(&num);
-	if (rc != CTL_OK)
-		return rc;
+	/* the switch has worked: only the number is not known, and a message says why */
+	known = smc_conns_count(&num) == CTL_OK;
 	if (opts->json) {
 		obj = json_object_new_object();
 		json_object_object_add(obj, "enabled", json_object_new_boolean(on));
-		ctl_json_add_u64(obj, "smc_connections", num);
+		if (known)
+			ctl_json_add_u64(obj, "smc_connections", num);
 		ctl_json_print(obj);
 		json_object_put(obj);
+	} else if (!known) {
+		printf("New connections %s.\n", on ? "may use SMC" : "use TCP");
 	} else if (on) {
 		printf("New connections may use SMC; %u use it.\n", num);
 	} else {

@@ -52,6 +52,18 @@ expect 'enable' 'New connections may use SMC; 1 use it.' ctl normal enable
 expect 'enable: done' 1 cat "$sys/enabled"
 expect_match 'disable as JSON' '*"enabled":false,*"smc_connections":1*' ctl normal -j disable
 expect_match 'enable as JSON' '*"enabled":true,*' ctl normal -j enable
+# without smc_diag: the switch works, only the sockets cannot be listed
+expect 'disable, sockets cannot be listed' 'smcctl: the list of sockets: Message too long
+New connections use TCP.' ctl doneerror disable
+expect 'disable, sockets cannot be listed: done' 0 cat "$sys/enabled"
+expect_rc 'disable, sockets cannot be listed: status 0' 0 ctl doneerror disable
+expect 'enable, sockets cannot be listed' 'smcctl: the list of sockets: Message too long
+New connections may use SMC.' ctl doneerror enable
+uncounted()
+{
+	FAKE_NL=doneerror LD_PRELOAD=$fake ./smcctl -j enable 2>/dev/null | python3 test/schema.py check enabled
+}
+expect 'enable, sockets cannot be listed: JSON' '' uncounted
 expect_usage 'disable takes nothing' "smcctl: disable takes no argument 'x'" ctl normal disable x
 rm "$sys/enabled"
 expect 'disable: not with the in-tree module' \
