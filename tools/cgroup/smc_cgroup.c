@@ -935,6 +935,22 @@ static int usage_fail(const char *what, const char *word)
 	return RC_USAGE;
 }
 
+/*
+ * Complain about an option. In a group of letters, such as -xd, getopt does not say in which word
+ * it is; a long one, also with a value too many, is the word before the next one.
+ */
+static int option_fail(int found, const char *word, const struct option *options)
+{
+	const char *what = found == ':' ? "nothing follows " : "unknown option ";
+	char letter[] = { '-', (char)optopt, '\0' };
+
+	while (options->name && options->val != optopt)
+		options++;
+	if (!optopt || (options->name && !strncmp(word, "--", 2)))
+		return usage_fail(what, word);
+	return usage_fail(what, letter);
+}
+
 /* Check the words behind the order, and which targets there are. Return 0 or RC_USAGE. */
 static int words_check(struct words *words, int argc, char **argv)
 {
@@ -952,7 +968,7 @@ static int words_check(struct words *words, int argc, char **argv)
 	return 0;
 }
 
-int main(int argc, char **argv)
+static int command_run(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "netns", required_argument, NULL, 'n' },
@@ -989,10 +1005,8 @@ int main(int argc, char **argv)
 		case 'V':
 			puts("smc_cgroup " SMC_TOOLS_VERSION);
 			return 0;
-		case ':':
-			return usage_fail("nothing follows ", argv[optind - 1]);
 		default:
-			return usage_fail("unknown option ", argv[optind - 1]);
+			return option_fail(c, argv[optind - 1], options);
 		}
 	}
 	if (optind == argc)
@@ -1011,4 +1025,14 @@ int main(int argc, char **argv)
 	if (json && rc != RC_FAILED)
 		target_show_one(&target);
 	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	int rc = command_run(argc, argv);
+
+	if (!fflush(stdout) && !ferror(stdout))
+		return rc;
+	err_msg("cannot write the output");
+	return rc == RC_USAGE ? rc : RC_FAILED;
 }

@@ -325,11 +325,17 @@ static int object_run(struct command_line *line)
 	return object->show(&line->opts);
 }
 
-/* smcctl help OBJECT: the same as OBJECT help */
-static int help_run(const struct command_line *line)
+/* smcctl help OBJECT: the same as OBJECT help; without one, as --help */
+static int help_run(const struct argp *argp, struct command_line *line)
 {
+	char help_option[] = "--help", *words[] = { program_invocation_name, help_option, NULL };
 	const struct object *object;
 
+	if (line->num == 1) {
+		/* argp_help() would not know the options that argp itself adds */
+		argp_parse(argp, 2, words, ARGP_NO_EXIT, NULL, line);
+		return CTL_OK;
+	}
 	if (line->num != 2) {
 		ctl_error("help is followed by an object, or nothing");
 		return CTL_USAGE;
@@ -341,14 +347,16 @@ static int help_run(const struct command_line *line)
 	return CTL_OK;
 }
 
-/* Flush standard output: a full disk or a closed pipe is a failure. Return the exit status. */
+/*
+ * Flush standard output: a full disk or a closed pipe is a failure, also where the answer was to be
+ * "no" or is incomplete. Return the exit status.
+ */
 static int output_finish(int rc)
 {
-	if (rc == CTL_OK && (fflush(stdout) || ferror(stdout))) {
-		ctl_error("cannot write the output");
-		return CTL_FAILURE;
-	}
-	return rc;
+	if (!fflush(stdout) && !ferror(stdout))
+		return rc;
+	ctl_error("cannot write the output");
+	return rc == CTL_USAGE ? rc : CTL_FAILURE;
 }
 
 int main(int argc, char **argv)
@@ -360,7 +368,6 @@ int main(int argc, char **argv)
 		.options = options, .parser = option_parse,
 		.args_doc = "OBJECT [COMMAND [NAME...]]",
 	};
-	char help_option[] = "--help";
 	char *doc;
 	int rc;
 
@@ -373,8 +380,6 @@ int main(int argc, char **argv)
 	if (!strcmp(program_invocation_short_name, "smcd"))
 		return output_finish(smcd_main(argc, argv));
 	ctl_color_set(CTL_COLOR_AUTO);
-	if (argc == 2 && !strcmp(argv[1], "help"))
-		argv[1] = help_option;
 	doc = doc_make();
 	argp.doc = doc;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &line)) {
@@ -383,7 +388,7 @@ int main(int argc, char **argv)
 		ctl_error("no object given, see smcctl --help");
 		rc = CTL_USAGE;
 	} else if (!strcmp(line.words[0], "help")) {
-		rc = output_finish(help_run(&line));
+		rc = output_finish(help_run(&argp, &line));
 	} else {
 		rc = output_finish(object_run(&line));
 	}

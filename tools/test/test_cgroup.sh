@@ -40,6 +40,20 @@ expect_usage 'empty namespace' 'smc_cgroup: the name of the network namespace is
 	./smc_cgroup --netns= start
 expect_usage 'an option without its word' 'smc_cgroup: nothing follows --netns *' \
 	./smc_cgroup start --netns
+expect_usage 'an unknown option among others' 'smc_cgroup: unknown option -x *' ./smc_cgroup -xd start
+expect_usage 'an unknown option behind another' 'smc_cgroup: unknown option -x *' ./smc_cgroup --json -jx start
+expect_usage 'an unknown long option' 'smc_cgroup: unknown option --xd *' ./smc_cgroup -d --xd start
+expect_usage 'a value too many' 'smc_cgroup: unknown option --json=1 *' ./smc_cgroup --json=1 start
+expect_usage 'an option among others without its word' 'smc_cgroup: nothing follows -n *' \
+	./smc_cgroup start -jn
+full_disk()
+{
+	FAKE_LACKS='' LD_PRELOAD=$(pwd)/test/fake_bpf.so ./smc_cgroup "$@" >/dev/full
+}
+expect 'output that cannot be written' 'smc_cgroup: cannot write the output' full_disk --help
+expect_rc 'output that cannot be written: status 1' 1 full_disk --version
+expect 'status that cannot be written' 'smc_cgroup: cannot write the output' full_disk status
+expect_rc 'status that cannot be written: status 1, not 3' 1 full_disk status
 expect_match 'help' 'Usage: smc_cgroup *' ./smc_cgroup --help
 expect 'version' "$(./smc_run --version | sed 's/smc_run/smc_cgroup/')" ./smc_cgroup -V
 

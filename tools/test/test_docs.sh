@@ -127,6 +127,40 @@ objects_missing()
 }
 expect 'smcctl: all objects are in the page' '' objects_missing
 
+# Which objects print a list as JSON, and which one object in each line
+lists_schema()
+{
+	# shellcheck disable=SC2016 # a program
+	python3 -c '
+import json
+for name, what in json.load(open("../Documentation/json/smc.schema.json"))["$defs"].items():
+    if what.get("type") == "array" and "smcctl " in what.get("title", ""):
+        print(name)' | sort
+}
+lists_page()
+{
+	sed -n '/^\.SH JSON/,/^\.SH F/p' man/smcctl.8 | sed -n '/^Lists are arrays/,/^\.TP/p' |
+		sed '/^\.BR watch/,$d' | sed -n 's/^\.BR* //p' | grep -o '[a-z][a-z]*' | sort
+}
+expect 'smcctl: which objects print a list as JSON' "$(lists_schema)" lists_page
+
+# help without an object, also behind an option
+. test/fakes.sh
+for words in help '-j help' '-h'; do
+	# shellcheck disable=SC2086 # words
+	expect "smcctl $words" "$(./smcctl --help)" ./smcctl $words
+done
+expect 'smcctl -j help info' "$(./smcctl info help)" ./smcctl -j help info
+
+# What the page says about COUNT of monitor, and about output before a failure
+expect 'smcctl monitor: a lost event is none of the COUNT' 'lost
+group begin' sh -c "FAKE_NL=lossy LD_PRELOAD='$fake' ./smcctl -j monitor 1 |
+	sed -n 's/.*\"event\":\"\([^\"]*\)\".*/\1/p'"
+expect 'smcctl: a list that is incomplete is not printed' 'smcctl: the list of sockets: Message too long' \
+	ctl doneerror sock
+expect 'smcctl prometheus: what is known before a failure' 'smc_up 0' \
+	sh -c "FAKE_NL=nofamily LD_PRELOAD='$fake' ./smcctl prometheus 2>/dev/null | grep '^smc_up'"
+
 expect 'smc-sysctl(7) is the table of tuning.rst' same sh -c \
 	'python3 ../scripts/sysctl-page.py | cmp - man/smc-sysctl.7 && echo same'
 

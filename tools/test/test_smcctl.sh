@@ -584,6 +584,18 @@ full_disk()
 }
 expect 'output that cannot be written' 'smcctl: cannot write the output' full_disk
 expect_rc 'output that cannot be written: status 1' 1 full_disk
+# where the exit status is not 0 anyway: what is lost is the reason for it
+full_disk_check()
+{
+	ctl nofamily check 127.0.0.1 >/dev/full
+}
+expect 'the answer no, which cannot be written' 'smcctl: cannot write the output' full_disk_check
+expect_rc 'the answer no, which cannot be written: status 1' 1 full_disk_check
+full_disk_part()
+{
+	FAKE_NL=nofamily LD_PRELOAD=$fake ./smcctl prometheus 2>&1 >/dev/full | tail -n 1
+}
+expect 'a part, which cannot be written' 'smcctl: cannot write the output' full_disk_part
 
 if grep -q '^SMC ' /proc/net/protocols; then
 	ktap_skip 'real kernel without SMC: info' 'this kernel has SMC'
