@@ -42,10 +42,15 @@ run()
 	fi
 }
 
-# recipe FILE...: write in what the recipes leave open
+# recipe FILE...: write in what the recipes leave open. A name may have characters that sed takes for
+# its own, and in a spec file one that rpm takes for the begin of a macro.
 recipe()
 {
-	sed -i "s/@VERSION@/$version/g; s/@MAINTAINER@/$maintainer/g
+	name=$(printf '%s\n' "$maintainer" | sed 's/[&/\\]/\\&/g')
+	case $1 in
+	*.spec) name=$(printf '%s\n' "$name" | sed 's/%/%%/g') ;;
+	esac
+	sed -i "s/@VERSION@/$version/g; s/@MAINTAINER@/$name/g
 		s/@RPM_DATE@/$(date -u -d "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')/g" "$@"
 }
 

@@ -100,4 +100,57 @@ expect 'uninstall: a program of another package stays' "$root/usr/sbin/smcr" fin
 rm "$root/usr/sbin/smcr"
 expect 'uninstall leaves nothing' '' find "$root" ! -type d
 expect '... and no folder of ours' '' find "$root" -name 'smc*'
+
+# --- units that run ---
+# A systemctl that fails as one in a container, and logs its words, and the units that there are.
+mkdir "$tmp/bin"
+cat > "$tmp/bin/systemctl" <<END
+#!/bin/sh
+echo "\$*" >> "$tmp/asked"
+[ "\$1" = daemon-reload ] || (cd "$tmp/live/lib/systemd/system" 2> /dev/null && ls) >> "$tmp/asked"
+exit 1
+END
+chmod +x "$tmp/bin/systemctl"
+# asked COMMAND...: run a command; print its output, then what systemctl was asked
+asked()
+{
+	: > "$tmp/asked"
+	PATH=$tmp/bin:$PATH "$@" 2>&1
+	cat "$tmp/asked"
+}
+enabled=$(grep -l WantedBy systemd/* | sed 's|.*/||' | sort | xargs)
+live()
+{
+	make -s --no-print-directory "$1" DESTDIR= PREFIX="$tmp/live" 2>&1
+}
+expect 'install: no unit is started' '' asked live install
+expect 'uninstall: units that run end, before their files do' "--no-reload disable --now $enabled
+$(cd systemd && ls)
+daemon-reload" asked live uninstall
+expect 'uninstall below DESTDIR: the units of this host go on' '' asked tools uninstall
+# scriptlet NAME ARGUMENT: run a scriptlet of the RPM
+scriptlet()
+{
+	sed -n "/^%$1\$/,/^%files/p" ../packaging/rpm/smc.spec | sed '1d; /^%/,$d' > "$tmp/scriptlet"
+	sh -e "$tmp/scriptlet" "$2" || echo "status $?"
+}
+expect 'RPM: units that run end with the package' "--no-reload disable --now $enabled" \
+	asked scriptlet 'preun utils' 0
+expect 'RPM: an upgrade leaves them alone' '' asked scriptlet 'preun utils' 1
+
+# --- recipes of packages ---
+# recipe NAME FILE: print a line of a recipe for a maintainer of this name
+recipe()
+{
+	echo '@MAINTAINER@ @VERSION@' > "$2"
+	(
+		eval "$(sed -n '/^recipe()/,/^}/p' ../scripts/make-packages.sh)"
+		maintainer="$1 <a@b>" version=1 SOURCE_DATE_EPOCH=0 recipe "$2"
+	)
+	cat "$2"
+}
+# shellcheck disable=SC2016 # not expanded
+strange='A & B/C \1 $(D) 5%'
+expect 'a maintainer of a strange name' "$strange <a@b> 1" recipe "$strange" "$tmp/control"
+expect 'a maintainer of a strange name: RPM' "$strange% <a@b> 1" recipe "$strange" "$tmp/smc.spec"
 ktap_done
