@@ -8,7 +8,7 @@
 #
 #   TRACED    the cases (default: all)
 
-CASES="${TRACED:-format connection:90 loss:120 fallback:90} unload:60"
+CASES="${TRACED:-format filter connection:90 loss:120 fallback:90} unload:60"
 export CASES
 
 TRACING=/sys/kernel/tracing
@@ -49,6 +49,44 @@ case_format()
 	done
 	expect "in-tree trace points" "$known" -ge 4
 	diag "in-tree trace points: $known, ours: $(find /run/format/ours -type f | wc -l)"
+}
+
+# filtered FILTER [EVENT...]: what smc_trace says about a filter that no event takes, and its status
+filtered()
+{
+	/t/smc_trace -f "$@" > /run/filtered 2>&1 &
+	filtering=$!
+	wait_for 10 ended "$filtering" || { kill "$filtering"; fail "smc_trace -f '$1' waits for events"; }
+	wait "$filtering"
+	echo "$? $(cat /run/filtered)"
+}
+
+ended()
+{
+	! kill -0 "$1" 2> /dev/null
+}
+
+# A filter that no event takes ends at once; one that some take does not, and leaves out the others.
+case_filter()
+{
+	why="a field that they lack, or not its language"
+	for f in 'token ==' 'colour == 1' 'token == 1 or'; do
+		expect "filter '$f'" "$(filtered "$f")" = "1 smc_trace: none of the events takes the filter '$f': $why"
+	done
+	expect "a field of other events" "$(filtered 'token == 1' smc_link_state)" = \
+		"1 smc_trace: none of the events takes the filter 'token == 1': $why"
+	/t/smc_trace -f 'token == 1' > /run/filtered 2>&1 &
+	filtering=$!
+	wait_for 10 tracing || fail "nothing is traced: $(cat /run/filtered)"
+	[ "$(cat "$TRACING"/instances/*/events/smc/smc_link_state/enable)" = 0 ] || fail "an event without the field is traced"
+	kill "$filtering"
+	wait "$filtering"
+	expect "buffers of smc_trace left" "$(find "$TRACING/instances" -mindepth 1 -maxdepth 1 | wc -l)" -eq 0
+}
+
+tracing()
+{
+	[ "$(cat "$TRACING"/instances/*/events/smc/smc_conn_state/enable 2> /dev/null)" = 1 ]
 }
 
 # trace_on [EVENT...]: these, or all of them
