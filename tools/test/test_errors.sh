@@ -168,6 +168,18 @@ table <<END
 1 - smc_trace no_such_event
 END
 
+# A path that cannot be executed, with each shell that sh may be
+touch "$tmp/plain"
+for shell in sh dash bash; do
+	if ! command -v $shell >/dev/null; then
+		ktap_skip "smc_run of what cannot be executed, $shell" 'it is not installed'
+		continue
+	fi
+	for what in "126 $tmp/plain" "126 $tmp" "127 $tmp/none"; do
+		expect_error "smc_run of ${what#* }, $shell" "${what% *}" 'smc_run: *' $shell ./smc_run "${what#* }"
+	done
+done
+
 if [ -x smc_cgroup ]; then
 	table <<-END
 	2 - smc_cgroup

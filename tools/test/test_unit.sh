@@ -112,6 +112,91 @@ expect_match 'warning about a root of its own' 'smc_run: jail.service has a root
 expect_match 'warning about a library in the build tree' 'smc_run: services may not see *' \
 	./smc_run --root "$tmp" enable plain
 
+# --- blanks in names ---
+# below FOLDER ARGUMENT...: run smc_run for the units there
+below()
+{
+	root=$1
+	shift
+	./smc_run --root "$root" "$@" 2>&1 | grep -v 'services may not see'
+}
+odd="$tmp/a  root"
+unit "$odd/usr/lib/systemd/system/plain.service" '[Service]' 'Environment=LD_PRELOAD=/u.so'
+unit "$odd/etc/systemd/system/plain.service.d/a b.conf" '[Service]' 'Environment=LD_PRELOAD=/ab.so'
+unit "$odd/run/systemd/system/plain.service.d/a b.conf" '[Service]' 'Environment=LD_PRELOAD=/covered.so'
+unit "$odd/etc/systemd/system/plain.service.d/a.conf" '[Service]' 'Environment=LD_PRELOAD=/a.so'
+expect '--root with blanks: enable' \
+	"plain.service: enabled by $odd/etc/systemd/system/plain.service.d/zz-smc_run.conf" \
+	below "$odd" enable plain
+# (the locale of the test decides which of the two names is the last one)
+expect_match 'drop-ins with blanks in their names are read' "Environment=\"LD_PRELOAD=/a*.so:$lib\"" \
+	sed -n 's/^Environment=/&/p' "$odd/etc/systemd/system/plain.service.d/zz-smc_run.conf"
+rm "$odd/etc/systemd/system/plain.service.d/a.conf"
+below "$odd" enable plain > "$tmp/out"
+expect 'a drop-in with a blank in its name, and the one it covers' "Environment=\"LD_PRELOAD=/ab.so:$lib\"" \
+	grep LD_PRELOAD "$odd/etc/systemd/system/plain.service.d/zz-smc_run.conf"
+expect '--root with blanks: status' \
+	"plain.service: enabled by $odd/etc/systemd/system/plain.service.d/zz-smc_run.conf" \
+	below "$odd" status plain
+expect '--root with blanks: disable' 'plain.service: disabled' below "$odd" disable plain
+
+# --- the process of a running service ---
+# A copy that every user can run, and a systemctl that names a process. The unit is one of this host.
+mkdir "$tmp/all" "$tmp/bin"
+chmod 755 "$tmp" "$tmp/all" "$tmp/bin"
+cp smc_run libsmc_preload.so "$tmp/all"
+printf '#!/bin/sh\ncat "%s/pid"\n' "$tmp" > "$tmp/bin/systemctl"
+chmod 755 "$tmp/bin/systemctl"
+real=$(find /usr/lib/systemd/system /lib/systemd/system -name '[a-z]*.service' ! -name '*@*' -type f 2> /dev/null |
+	sed 's|.*/||' | head -n 1)
+# running PID ARGUMENT...: print what smc_run says about the unit whose process is PID
+running()
+{
+	echo "$1" > "$tmp/pid"
+	chmod 644 "$tmp/pid"
+	shift
+	PATH=$tmp/bin:$PATH "$@" "$tmp/all/smc_run" status "$real" 2>&1 | grep -v 'not enabled'
+}
+json_of() # json_of PID ARGUMENT...: the same as JSON: the members of the process
+{
+	echo "$1" > "$tmp/pid"
+	shift
+	PATH=$tmp/bin:$PATH "$@" "$tmp/all/smc_run" -j status "$real" > "$tmp/json" 2>&1
+	python3 test/schema.py check unit < "$tmp/json"
+	sed -n 's/^  \("pid"\|"library"\)/\1/p' "$tmp/json"
+}
+if [ -z "$real" ]; then
+	ktap_skip 'a running service' 'this host has no unit of systemd'
+else
+	sleep 100 &
+	without=$!
+	LD_PRELOAD=$tmp/all/libsmc_preload.so sleep 100 &
+	with=$!
+	# until both have their program, and not this shell any more
+	for pid in $without $with; do
+		until grep -q '/sleep$' "/proc/$pid/maps"; do sleep 0.1; done
+	done
+	expect 'a service without the library' "running without the library (process $without)" running $without
+	expect 'a service with the library' "running with the library (process $with)" running $with
+	expect 'a service with the library: JSON' "\"pid\":$with,
+\"library\":true" json_of $with
+	expect 'a service that does not run' '' running 0
+	expect 'a service that has just ended' '' running 99999999
+	# a process of another user: this one's, for nobody
+	as_nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'
+	other=$with
+	if [ "$(id -u)" != 0 ]; then
+		as_nobody='env'
+		other=1
+	fi
+	# shellcheck disable=SC2086 # words
+	expect "another user's service" "running (process $other); only root can see whether it has the library" \
+		running $other $as_nobody
+	# shellcheck disable=SC2086 # words
+	expect "another user's service: JSON" "\"pid\":$other" json_of $other $as_nobody
+	kill $without $with
+fi
+
 expect_rc 'no such unit: 1' 1 ./smc_run --root "$tmp" enable nobody
 expect_usage 'no name' 'smc_run: enable needs the name of one unit' ./smc_run --root "$tmp" enable
 expect_usage 'two names' 'smc_run: status needs the name of one unit' \
