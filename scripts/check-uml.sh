@@ -313,7 +313,8 @@ for which in evil-link evil-served; do
 	extra run "$p-$which-cdc-all" "${evil[@]}" --timeout 1000
 done
 # the module is removed while connections close, and during handshakes
-run "$p-unload" --module ours --script "$cases/unload.sh" --add "$tests/bench/smc_hold" --timeout 550
+run "$p-unload" --module ours --script "$cases/unload.sh" --add "$tests/bench/smc_hold" \
+	--add "$top/scripts/load.sh" --add "$top/scripts/unload.sh" --timeout 610
 # many clients at once: waits and admission
 run "$p-load" --topology netns --module ours --script "$cases/load.sh" \
 	--add "$tests/smc_load" --timeout 500 "${load[@]}"

@@ -227,7 +227,7 @@ extra run evil --module ours --script "$cases/evil.sh" --timeout 900
 extra run evil-link --module ours --script "$cases/evil_link.sh" --timeout 1000 \
 	--add "$top/selftests/smc_evil_link"
 extra run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
-	--timeout 550
+	--add "$top/scripts/load.sh" --add "$top/scripts/unload.sh" --timeout 610
 extra run linkdown --module ours --script "$cases/linkdown.sh" \
 	--add "$top/selftests/smc_lend" --timeout 700
 

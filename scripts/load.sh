@@ -35,7 +35,12 @@ insert() {
 if [ -e /sys/module/smc ]; then
 	want=$(modinfo -F srcversion "$top/smc.ko")
 	have=$(cat /sys/module/smc/srcversion 2>/dev/null)
-	[ "$want" = "$have" ] && stop "this module is loaded already."
+	if [ "$want" = "$have" ]; then
+		[ ! -e /sys/module/smc_diag ] || stop "this module is loaded already."
+		insert smc_diag "smc.ko is loaded already, but "
+		echo "smc: smc.ko was loaded already, smc_diag.ko is now."
+		exit 0
+	fi
 	users=$(cat /sys/module/smc/refcnt 2>/dev/null)
 	[ "${users:-0}" = 0 ] ||
 		stop "another smc module is loaded and in use ($users references); stop its users, then rmmod smc_diag smc."

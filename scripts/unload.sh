@@ -41,10 +41,26 @@ holders()
 	[ -n "$pids" ] || echo "  no program that can be named; see 'smcctl holders'" >&2
 }
 
+# Prints how many references the module has, besides that of smc_diag
+references()
+{
+	refs=$(cat $module/refcnt 2> /dev/null)
+	[ ! -e $module/holders/smc_diag ] || refs=$((refs - 1))
+	echo "${refs:-0}"
+}
+
+# Removes smc_diag and smc. While smc has users smc_diag stays, too: without it nobody could list them.
+remove()
+{
+	[ "$(references)" = 0 ] || return 1
+	[ ! -e /sys/module/smc_diag ] || rmmod smc_diag || return 1
+	rmmod smc 2> /dev/null
+}
+
 # Says that the module is in use and by whom
 say_used()
 {
-	echo "smc: $1 ($(cat $module/refcnt 2> /dev/null) references):" >&2
+	echo "smc: $1 ($(references) references):" >&2
 	holders
 }
 
@@ -61,7 +77,7 @@ case ${1:-} in
 	;;
 --removed)
 	[ -e $module/version ] || exit 0
-	if { [ ! -e /sys/module/smc_diag ] || rmmod smc_diag; } 2> /dev/null && rmmod smc 2> /dev/null; then
+	if remove 2> /dev/null; then
 		remove_lo
 		echo "smc: the module was unloaded."
 	else
@@ -74,10 +90,7 @@ esac
 
 [ "$(id -u)" = 0 ] || stop "removing a module needs root."
 [ -e $module ] || stop "the module is not loaded."
-if [ -e /sys/module/smc_diag ]; then
-	rmmod smc_diag || stop "smc_diag is in use."
-fi
-rmmod smc 2> /dev/null || {
+remove || {
 	say_used "the module is in use"
 	exit 1
 }

@@ -4,7 +4,8 @@
 # The module is removed while connections are still closing: all sockets are closed, but
 # messages and the last bytes are in flight, or the peer does not answer, or has ended.
 # The removal must end within its time limit (Documentation/lifetimes.rst), nothing may be left,
-# and the module must load again. Our module on both hosts; each case repeats it ROUNDS times.
+# and the module must load again. Our module on both hosts; each case but the first, which is about
+# the scripts for it, repeats it ROUNDS times.
 
 : "${ROUNDS:=1}"
 
@@ -12,7 +13,7 @@
 # pair, waits 50 s for it and warns, which ends the guest)
 silent=silent:120
 [ "$BED" != qemu ] || silent=
-CASES="killed:120 $silent stalled:120 peer_closed:120 handshakes:120"
+CASES="in_use:60 killed:120 $silent stalled:120 peer_closed:120 handshakes:120"
 export CASES
 
 STREAMS=6
@@ -153,6 +154,36 @@ rounds()
 }
 
 # --- the cases ---
+
+unloaded()
+{
+	/t/unload.sh > /run/said 2>&1
+}
+
+# The scripts of make load and make unload: smc_diag, with which the sockets of a host can be listed,
+# stays as long as smc has users, and comes back where only it is missing.
+case_in_use()
+{
+	load_smc || fail "the module does not load"
+	start_server
+	for how in '' --removed; do
+		# shellcheck disable=SC2086 # an option or nothing
+		/t/unload.sh $how > /run/said 2>&1
+		status=$?
+		[ -n "$how" ] || expect "status of unload.sh" "$status" -eq 1
+		[ -z "$how" ] || expect "status of unload.sh $how" "$status" -eq 0
+		grep -q "smc_traffic ($server)" /run/said || fail "unload.sh $how: $(cat /run/said)"
+		[ -e /sys/module/smc_diag ] || fail "unload.sh $how removes smc_diag, and smc is in use"
+	done
+	rmmod smc_diag || fail "smc_diag cannot be removed"
+	/t/load.sh /ours > /run/said 2>&1 || fail "load.sh: $(cat /run/said)"
+	[ -e /sys/module/smc_diag ] || fail "load.sh does not load smc_diag"
+	! /t/load.sh /ours > /run/said 2>&1 || fail "load.sh has nothing to load, and does not say so"
+	kill_all "$server"
+	wait_for 30 unloaded || fail "$(cat /run/said)"
+	[ ! -e /sys/module/smc ] || fail "unload.sh leaves smc"
+	[ ! -e /sys/module/smc_diag ] || fail "unload.sh leaves smc_diag"
+}
 
 # Both ends of streams and of idle connections are killed at once. Nothing gets through meanwhile,
 # however long that takes (the links have 8 s); the answers come when the modules are being removed, or
