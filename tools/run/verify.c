@@ -14,7 +14,10 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libmnl/libmnl.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <linux/netlink.h>
 #include <linux/smc_diag.h>
 #include <netinet/in.h>
@@ -25,6 +28,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -38,6 +42,12 @@
 #define EXT(attr) (1 << ((attr) - 1))
 
 int smc_verify_close(int fd) __asm__("close") SMC_EXPORTED;
+int smc_verify_fclose(FILE *stream) __asm__("fclose") SMC_EXPORTED;
+int smc_verify_dup2(int from, int to) __asm__("dup2") SMC_EXPORTED;
+int smc_verify_dup3(int from, int to, int flags) __asm__("dup3") SMC_EXPORTED;
+int smc_verify_close_range(unsigned int first, unsigned int last, int flags)
+	__asm__("close_range") SMC_EXPORTED;
+void smc_verify_closefrom(int first) __asm__("closefrom") SMC_EXPORTED;
 
 /**
  * struct conn - one connection
@@ -75,10 +85,15 @@ struct diag_query {
 
 static struct {
 	int (*close)(int fd);
+	int (*fclose)(FILE *stream);
+	int (*dup2)(int from, int to);
+	int (*dup3)(int from, int to, int flags);
+	void (*closefrom)(int first);
 	int (*getsockopt)(int fd, int level, int name, void *val, socklen_t *len);
 	struct conn *conns, **last;
 	struct stat err;
 	bool json;
+	pid_t pid;
 	pthread_mutex_t lock;
 } ver = { .last = &ver.conns, .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -89,16 +104,22 @@ static void verify_reset(void)
 {
 	ver.conns = NULL;
 	ver.last = &ver.conns;
+	ver.pid = getpid();
 	pthread_mutex_init(&ver.lock, NULL);
 }
 
 static void verify_setup(void)
 {
 	*(void **)&ver.close = dlsym(RTLD_NEXT, "close");
+	*(void **)&ver.fclose = dlsym(RTLD_NEXT, "fclose");
+	*(void **)&ver.dup2 = dlsym(RTLD_NEXT, "dup2");
+	*(void **)&ver.dup3 = dlsym(RTLD_NEXT, "dup3");
+	*(void **)&ver.closefrom = dlsym(RTLD_NEXT, "closefrom");
 	*(void **)&ver.getsockopt = dlsym(RTLD_NEXT, "getsockopt");
 	if (fstat(STDERR_FILENO, &ver.err))
 		ver.err.st_ino = 0;
 	ver.json = getenv("SMC_RUN_JSON");
+	ver.pid = getpid();
 	pthread_atfork(NULL, NULL, verify_reset);
 }
 
@@ -330,24 +351,90 @@ out:
 	errno = saved;
 }
 
-int smc_verify_close(int fd)
-{
-	verify_init();
-	conn_record(fd);
-	return ver.close(fd);
-}
-
-static void conns_record_open(void)
+/* Record the descriptors in a range that are open. */
+static void conns_record(unsigned int first, unsigned int last)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *d;
+	unsigned int fd;
 
 	if (!dir)
 		return;
-	while ((d = readdir(dir)))
-		if (d->d_name[0] != '.' && atoi(d->d_name) != dirfd(dir))
-			conn_record(atoi(d->d_name));
+	while ((d = readdir(dir))) {
+		fd = (unsigned int)atoi(d->d_name);
+		if (d->d_name[0] != '.' && fd >= first && fd <= last && (int)fd != dirfd(dir))
+			conn_record((int)fd);
+	}
 	closedir(dir);
+}
+
+/*
+ * Check whether what this process closes is to be recorded. After vfork() it is not: the child has
+ * the memory of its parent, which still has the connection.
+ */
+static bool verify_is_on(void)
+{
+	verify_init();
+	return getpid() == ver.pid;
+}
+
+int smc_verify_close(int fd)
+{
+	if (verify_is_on())
+		conn_record(fd);
+	return ver.close(fd);
+}
+
+int smc_verify_fclose(FILE *stream)
+{
+	if (verify_is_on() && stream)
+		conn_record(fileno(stream));
+	return ver.fclose(stream);
+}
+
+/* A duplicate closes what had its number, unless it fails. */
+static void conn_record_replaced(int from, int to)
+{
+	if (verify_is_on() && from != to && fcntl(from, F_GETFD) >= 0)
+		conn_record(to);
+}
+
+int smc_verify_dup2(int from, int to)
+{
+	conn_record_replaced(from, to);
+	return ver.dup2(from, to);
+}
+
+int smc_verify_dup3(int from, int to, int flags)
+{
+	conn_record_replaced(from, to);
+	return ver.dup3(from, to, flags);
+}
+
+/* C libraries before glibc 2.34 lack this one and the next. */
+int smc_verify_close_range(unsigned int first, unsigned int last, int flags)
+{
+	int saved = errno;
+
+	if (verify_is_on() && !(flags & CLOSE_RANGE_CLOEXEC))
+		conns_record(first, last);
+	errno = saved;
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+void smc_verify_closefrom(int first)
+{
+	int saved = errno;
+
+	if (first < 0)
+		first = 0;
+	if (verify_is_on())
+		conns_record((unsigned int)first, INT_MAX);
+	errno = saved;
+	if (ver.closefrom)
+		ver.closefrom(first);
+	else
+		syscall(SYS_close_range, first, ~0U, 0);
 }
 
 /* One line with all connections of the process, in one write: other processes write theirs. */
@@ -392,7 +479,7 @@ static void verify_report(void)
 {
 	struct stat st;
 
-	conns_record_open();
+	conns_record(0, INT_MAX);
 	/* descriptor 2 of a daemon may be another file */
 	if (!ver.conns || fstat(STDERR_FILENO, &st) || st.st_dev != ver.err.st_dev ||
 	    st.st_ino != ver.err.st_ino)

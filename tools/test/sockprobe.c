@@ -235,11 +235,33 @@ static int step_dupkeep(int argc, char **argv)
 	return dup(cur) < 0 ? -1 : 0;
 }
 
+/* close[,fclose|dup2|dup3|close_range|closefrom|vfork]: vfork: by a child, which has it, too */
 static int step_close(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
-	return close(cur);
+	const char *how = argc > 1 ? argv[1] : "close";
+	int null;
+
+	if (!strcmp(how, "close"))
+		return close(cur);
+	if (!strcmp(how, "fclose"))
+		return fclose(fdopen(cur, "r+"));
+	if (!strcmp(how, "close_range"))
+		return close_range(cur, cur, 0);
+	if (!strcmp(how, "closefrom")) {
+		closefrom(cur);
+		return 0;
+	}
+	if (!strcmp(how, "vfork")) {
+		if (!vfork()) {
+			close(cur);
+			_exit(0);
+		}
+		return wait(NULL) < 0;
+	}
+	null = open("/dev/null", O_RDWR);
+	if (!strcmp(how, "dup2"))
+		return dup2(null, cur) < 0;
+	return strcmp(how, "dup3") || dup3(null, cur, O_CLOEXEC) < 0;
 }
 
 /* set,LEVEL,NAME,VALUE */

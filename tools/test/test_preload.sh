@@ -401,6 +401,28 @@ expect '--verify: a TCP connection, both ends' \
 	'smc_run[]: 127.0.0.1:N to 127.0.0.1:N: TCP, not an SMC socket: by a rule, or no SMC module
 smc_run[]: 127.0.0.1:N to 127.0.0.1:N: TCP, not an SMC socket: by a rule, or no SMC module
 smc_run[]: 0 of 2 connections by SMC-R' verified_pair '-addr=127.0.0.0/8'
+# closed_by HOW: print how many connections are reported if the server closes one of two this way
+closed_by()
+{
+	verified '-addr=127.0.0.0/8' new,4 bind,127.0.0.1,0 listen other new,4 connect,127.0.0.1,@ other accept \
+		"close,$1" | tail -n 1
+}
+for how in close fclose dup2 dup3 close_range closefrom; do
+	expect "--verify: closed by $how" 'smc_run[]: 0 of 2 connections by SMC-R' closed_by $how
+done
+# The report has what was closed first, then what is open. A child of vfork() shares the list, and must not use it:
+# (the end with the port of the server is closed by it and stays open here, and is the last one)
+vfork_order()
+{
+	SMC_RUN_FILTER='-addr=127.0.0.0/8' LD_PRELOAD="$lib:$ver:$fake" "$probe" new,4 bind,127.0.0.1,0 listen \
+		localport other new,4 connect,127.0.0.1,@ other accept close,vfork 2>&1 |
+		awk '/^[0-9]/ { port = $1 } / to / { ends[++n] = $2 } END {
+			for (i = 1; i <= n; i++)
+				if (ends[i] == "127.0.0.1:" port)
+					print i " of " n
+		}'
+}
+expect '--verify: closed by a child of vfork()' '2 of 2' vfork_order
 expect '--verify: no output without connections' '' verified '' new,4
 expect_match '--verify: an SMC socket that this kernel does not list' \
 	'smc_run\[\]: 127.0.0.1:N to 127.0.0.1:N: not known: *
