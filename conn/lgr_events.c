@@ -270,6 +270,18 @@ static void conn_on_slots_free(struct smc_link *link)
 	smc_lgr_walk_conns(link->lgr, conn_retry_tx, link);
 }
 
+/*
+ * Handle the last of the messages that were kept for a link. It is newer than all that were handled
+ * before, as links are replayed in the order of the peer's moves. Its number does not show that if
+ * the peer has sent more than half the number space meanwhile.
+ */
+static unsigned int conn_handle_kept(struct smc_conn *conn, const struct smc_failover_msg *msg)
+{
+	if ((s16)(msg->seq - conn->rx.seq) < 0)
+		conn->rx.seq = msg->seq - 1;
+	return conn_handle_cdc(conn, msg->slot, msg->msg, SMC_CDC_LEN);
+}
+
 /* Handle the messages kept until the previous link of the peer was fenced; conn->lock held. */
 static unsigned int conn_replay_kept(struct smc_conn *conn)
 {
@@ -283,7 +295,7 @@ static unsigned int conn_replay_kept(struct smc_conn *conn)
 		else if (msg.unvalidated && smc_cdc_has_gap(conn, msg.first_seq, &msg.first))
 			bits |= smc_conn_abort_gap_locked(conn);
 		else
-			bits |= conn_handle_cdc(conn, msg.slot, msg.msg, SMC_CDC_LEN);
+			bits |= conn_handle_kept(conn, &msg);
 	}
 	return bits;
 }

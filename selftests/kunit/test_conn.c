@@ -613,6 +613,47 @@ static void conn_imm_received(struct kunit *test)
 }
 
 /*
+ * The peer moves, and sends for long before our end of its previous link is fenced: more messages
+ * than half the number space, then bytes. The last one is applied, and those after it are.
+ */
+static void conn_parked_long(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
+	struct smc_cdc_msg move = { .seq = 1, .flags = SMC_CDC_F_FAILOVER, .move_count = 1 };
+	struct conn_env e;
+	u32 i;
+
+	conn_env_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
+	move.prev_link = e.second->num;
+	conn_env_receive_msg(&e, e.second, &msg);
+	local_bh_disable();	/* no work fences the link meanwhile */
+	conn_env_receive_msg(&e, e.first, &move);
+	KUNIT_EXPECT_EQ(test, atomic_read(&e.second->reason), SMC_LINK_PEER_MOVED);
+	while (msg.seq < 39000) {
+		msg.seq++;
+		conn_env_receive_msg(&e, e.first, &msg);
+	}
+	for (i = 1; i <= 1000; i++)
+		conn_env_receive_imm(&e, e.first, e.conn->token, 10 + i);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 10);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.path.nparked, 1);
+	local_bh_enable();
+	smc_lgr_del_link(e.second, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 1010);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.seq, 40000);
+	/* that link is the present one */
+	msg = (struct smc_cdc_msg){ .seq = 40001, .prod.off = 1020 };
+	conn_env_receive_msg(&e, e.first, &msg);
+	KUNIT_EXPECT_EQ(test, e.conn->rx.ring.produced, 1020);
+	msg = (struct smc_cdc_msg){ .seq = 40002, .prod.off = 1020, .state = SMC_CDC_S_DONE };
+	conn_env_receive_msg(&e, e.first, &msg);
+	KUNIT_EXPECT_TRUE(test, e.conn->rx.ended);
+	KUNIT_EXPECT_EQ(test, e.conn->err, 0);
+	conn_env_end(&e);
+}
+
+/*
  * The peer sends @len bytes, the application reads them and answers with as many, @late jiffies
  * after its last answer.
  */
@@ -1925,6 +1966,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_imm_new_link),
 	KUNIT_CASE(conn_imm_foreign),
 	KUNIT_CASE(conn_imm_received),
+	KUNIT_CASE(conn_parked_long),
 	KUNIT_CASE(conn_imm_first),
 	KUNIT_CASE(conn_imm_unannounced),
 	KUNIT_CASE(conn_imm_index),
