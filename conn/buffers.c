@@ -412,8 +412,8 @@ static void conn_growth_tried(struct smc_conn *conn, const struct smc_elem *elem
 	struct smc_conn_growth *growth = &conn->tx.growth;
 
 	lockdep_assert_held(&conn->lock);
-	/* what failed for a link that is gone is no news of memory */
-	if (rc && conn->link != link)
+	/* what failed for a link that is gone, or about to go, is no news of memory */
+	if (rc && (conn->link != link || smc_link_is_ending(link)))
 		rc = -EBUSY;
 	if (!rc) {
 		conn_offer_ring(conn, elem);

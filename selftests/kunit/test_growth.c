@@ -366,6 +366,34 @@ static void growth_failover_wanted(struct kunit *test)
 	growth_end(&e);
 }
 
+/* The link breaks while a work adds the bigger ring: the stream asks again over the next link. */
+static void growth_link_broken(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_begin(test, &e);
+	mutex_lock(&e.lgr->mutex);
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	/* the work waits for the mutex */
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	WRITE_ONCE(e.second->qp->broken, true);
+	mutex_unlock(&e.lgr->mutex);
+	flush_work(&e.conn->tx.growth.work);
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	/* not at once */
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_NONE);
+	growth_lose_link(test, &e);
+	spin_lock_bh(&e.conn->lock);
+	e.conn->tx.growth.from = START - 8 * SIZE;
+	e.conn->tx.growth.since = jiffies;
+	spin_unlock_bh(&e.conn->lock);
+	growth_until_changed(test, &e);
+	growth_expect_bytes(test, &e);
+	growth_end(&e);
+}
+
 /* The RNIC may read the previous ring until what was posted from it is completed, and no longer. */
 static void growth_gives_back_previous(struct kunit *test)
 {
@@ -1521,6 +1549,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_failover),
 	KUNIT_CASE(growth_failover_ready),
 	KUNIT_CASE(growth_failover_wanted),
+	KUNIT_CASE(growth_link_broken),
 	KUNIT_CASE(growth_link_without),
 	KUNIT_CASE(growth_gives_back_previous),
 	KUNIT_CASE(growth_gives_back_bigger),
