@@ -458,6 +458,41 @@ static void conn_guarded(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/* The peer's window is closed, and stays so when the link changes: it counts once. */
+static void conn_window_closes_once(struct kunit *test)
+{
+	u64 had = smc_stats_get(&init_net, SMC_STAT_TX_WINDOW_CLOSED);
+	struct smc_cdc_msg msg = { .seq = 1, .cons.off = 1000 }, sent;
+	struct conn_env e;
+	u64 since;
+
+	conn_env_begin(test, &e);
+	e.conn->tx.ring.reserve = 0;
+	conn_env_send(&e, ENV_RING);
+	env_complete_sends(e.second);
+	conn_env_send(&e, 100);
+	since = e.conn->tx.blocked_at;
+	KUNIT_EXPECT_NE(test, since, 0);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_TX_WINDOW_CLOSED), had + 1);
+	conn_env_lose_link(test, &e, true);
+	env_count_cdc(e.first, &sent);
+	KUNIT_EXPECT_EQ(test, sent.flags & SMC_CDC_F_BLOCKED, SMC_CDC_F_BLOCKED);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.blocked_at, since);
+	KUNIT_EXPECT_EQ(test, e.conn->tcpinfo.closed, 1);
+	KUNIT_EXPECT_EQ(test, e.conn->tcpinfo.closed_usecs, 0);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_TX_WINDOW_CLOSED), had + 1);
+	usleep_range(1000, 2000);
+	conn_env_receive_msg(&e, e.first, &msg);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.ring.sent, ENV_RING + 100);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.blocked_at, 0);
+	KUNIT_EXPECT_GE(test, e.conn->tcpinfo.closed_usecs, 1000);
+	/* the next time is another one */
+	env_complete_sends(e.first);
+	conn_env_send(&e, 1000);
+	KUNIT_EXPECT_EQ(test, e.conn->tcpinfo.closed, 2);
+	conn_env_end(&e);
+}
+
 /* A foreign peer fences nothing and acknowledges nothing. */
 static void conn_guard_foreign(struct kunit *test)
 {
@@ -1955,6 +1990,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_abort_wrapped_foreign),
 	KUNIT_CASE_PARAM(conn_guarded, conn_env_ring_gen_params),
 	KUNIT_CASE(conn_guard_foreign),
+	KUNIT_CASE(conn_window_closes_once),
 	KUNIT_CASE(conn_imm_sent),
 	KUNIT_CASE(conn_corks),
 	KUNIT_CASE(conn_corks_first),
