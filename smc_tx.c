@@ -190,8 +190,8 @@ static void tx_prepare_locked(struct smc_conn *conn, u32 len, bool more, bool ur
  * Takes at most half of the ring, or 16 KiB if that is more; the caller calls again for the rest.
  *
  * Context: Process; takes conn->lock. One caller at a time (socket lock). Never sleeps for space.
- * Return: bytes taken, -EAGAIN if the ring is full, -EFAULT, -EPIPE if the state allows no more
- * sending.
+ * Return: bytes taken, -EAGAIN if the ring is full, or has room for one byte and would leave an
+ * urgent one alone, -EFAULT, -EPIPE if the state allows no more sending.
  */
 ssize_t smc_tx_write(struct smc_conn *conn, struct iov_iter *from, size_t len, bool more,
 		     bool urgent)

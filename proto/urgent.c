@@ -34,13 +34,13 @@ void smc_urgent_tx_mark(struct smc_urgent_tx *u, u64 prepared, u64 sent_max)
  * Never leaves the urgent byte alone for the next copy, because it must not be sent alone, see
  * smc_ring_tx_plan().
  *
- * Return: bytes; 0 only if @room is 0.
+ * Return: bytes; 0 if @room is 0, or if it is 1 and the message has 2 bytes.
  */
 u32 smc_urgent_tx_copy_len(u64 len, u32 room)
 {
 	if (len <= room)
 		return (u32)len;
-	return room > 1 && len - room == 1 ? room - 1 : room;
+	return room && len - room == 1 ? room - 1 : room;
 }
 
 /**

@@ -1937,6 +1937,35 @@ static void conn_zeroes_used(struct kunit *test)
 	conn_env_end(&e);
 }
 
+/*
+ * Two bytes of a message are left, the second one urgent, and the ring has room for one: they wait
+ * together, for as much room as wakes a writer.
+ */
+static void conn_urgent_in_pairs(struct kunit *test)
+{
+	u8 bytes[2] = { 1, 2 };
+	struct kvec vec = { .iov_base = bytes, .iov_len = 2 };
+	struct smc_ring_tx *ring;
+	struct iov_iter from;
+	struct conn_env e;
+
+	conn_env_begin(test, &e);
+	ring = &e.conn->tx.ring;
+	conn_env_send(&e, ring->size - 1);
+	KUNIT_EXPECT_EQ(test, smc_tx_get_space(e.conn), 1);
+	iov_iter_kvec(&from, ITER_SOURCE, &vec, 1, 2);
+	KUNIT_EXPECT_EQ(test, smc_tx_write(e.conn, &from, 2, false, true), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, iov_iter_count(&from), 2);
+	KUNIT_EXPECT_EQ(test, ring->prepared, ring->size - 1);
+	/* the caller sleeps, and is woken */
+	KUNIT_EXPECT_FALSE(test, smc_tx_has_room(e.conn));
+	env_complete_sends(e.second);
+	KUNIT_EXPECT_TRUE(test, smc_tx_has_room(e.conn));
+	KUNIT_EXPECT_EQ(test, smc_tx_write(e.conn, &from, 2, false, true), 2);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.urg.pos, ring->prepared);
+	conn_env_end(&e);
+}
+
 /* What a writer may have touched counts, also if it took fewer bytes in the end. */
 static void conn_notes_reach(struct kunit *test)
 {
@@ -2008,6 +2037,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE(conn_imm_index),
 	KUNIT_CASE(conn_zeroes_used),
 	KUNIT_CASE(conn_notes_reach),
+	KUNIT_CASE_PARAM(conn_urgent_in_pairs, conn_env_ring_gen_params),
 	KUNIT_CASE(conn_reserve_lasts),
 	KUNIT_CASE_SLOW(conn_balance),
 	KUNIT_CASE_SLOW(conn_balance_delay),

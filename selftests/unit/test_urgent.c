@@ -91,7 +91,7 @@ static void writer_rewound(void)
 	CHECK_EQ(smc_urgent_tx_stop_pos(&u), SMC_PLAN_NO_STOP);
 }
 
-/* Where possible, the last byte of a message does not wait for room alone. */
+/* The last byte of a message does not wait for room alone. */
 static void writer_takes(void)
 {
 	CHECK_EQ(smc_urgent_tx_copy_len(1, 10), 1);
@@ -99,7 +99,10 @@ static void writer_takes(void)
 	CHECK_EQ(smc_urgent_tx_copy_len(11, 10), 9);
 	CHECK_EQ(smc_urgent_tx_copy_len(12, 10), 10);
 	CHECK_EQ(smc_urgent_tx_copy_len(3, 2), 1);
-	CHECK_EQ(smc_urgent_tx_copy_len(2, 1), 1);
+	CHECK_EQ(smc_urgent_tx_copy_len(3, 1), 1);
+	CHECK_EQ(smc_urgent_tx_copy_len(2, 1), 0);
+	CHECK_EQ(smc_urgent_tx_copy_len(1, 1), 1);
+	CHECK_EQ(smc_urgent_tx_copy_len(1, 0), 0);
 	CHECK_EQ(smc_urgent_tx_copy_len(2, 0), 0);
 	CHECK_EQ(smc_urgent_tx_copy_len(0x100000001ull, ANY), 0xffffffff);
 	CHECK_EQ(smc_urgent_tx_copy_len(0x100000000ull, ANY), 0xfffffffe);
