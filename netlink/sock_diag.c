@@ -30,11 +30,13 @@ struct diag_dump_state {
  * @skb: answer
  * @cb: state of the dump, with struct diag_dump_state
  * @req: request
+ * @net_admin: whoever reads it has CAP_NET_ADMIN over the namespace
  */
 struct diag_dump {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 	const struct smc_diag_req *req;
+	bool net_admin;
 };
 
 static bool diag_attr_requested(const struct diag_dump *d, int attr)
@@ -85,10 +87,14 @@ static void diag_fill_cursor(struct smc_diag_cursor *to, const struct smc_cdc_cu
 	to->count = from->off;
 }
 
-static int diag_put_conninfo(struct sk_buff *skb, const struct smc_sock_info *info)
+/*
+ * Messages of the peer name the connection by its alert token. As sequence numbers of TCP, it is not
+ * for every user.
+ */
+static int diag_put_conninfo(const struct diag_dump *d, const struct smc_sock_info *info)
 {
 	struct smc_diag_conninfo c = {
-		.token			= info->token,
+		.token			= d->net_admin ? info->token : 0,
 		.sndbuf_size		= info->sndbuf,
 		.rmbe_size		= info->rmbe,
 		.peer_rmbe_size		= info->peer_rmbe,
@@ -105,7 +111,7 @@ static int diag_put_conninfo(struct sk_buff *skb, const struct smc_sock_info *in
 	diag_fill_cursor(&c.tx_prep, &info->tx_prep);
 	diag_fill_cursor(&c.tx_sent, &info->tx_sent);
 	diag_fill_cursor(&c.tx_fin, &info->tx_fin);
-	return nla_put(skb, SMC_DIAG_CONNINFO, sizeof(c), &c);
+	return nla_put(d->skb, SMC_DIAG_CONNINFO, sizeof(c), &c);
 }
 
 static int diag_put_lgrinfo(struct sk_buff *skb, const struct smc_sock_link *link)
@@ -186,7 +192,7 @@ static int diag_put_attrs(const struct diag_dump *d, const struct smc_sock_info 
 	if (!rc && info->deferred)
 		rc = nla_put_flag(d->skb, SMC_DIAG_OWN_DEFERRED);
 	if (!rc && info->token && diag_attr_requested(d, SMC_DIAG_CONNINFO))
-		rc = diag_put_conninfo(d->skb, info);
+		rc = diag_put_conninfo(d, info);
 	if (!rc && info->link.valid && diag_attr_requested(d, SMC_DIAG_LGRINFO))
 		rc = diag_put_lgrinfo(d->skb, &info->link);
 	if (!rc && info->token && d->req->diag_ext & SMC_DIAG_OWN_EXT)
@@ -215,7 +221,13 @@ static int diag_dump_one(const struct smc_sock_info *info, void *arg)
 
 static int diag_dump_sockets(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct diag_dump d = { .skb = skb, .cb = cb, .req = nlmsg_data(cb->nlh) };
+	struct diag_dump d = {
+		.skb = skb,
+		.cb = cb,
+		.req = nlmsg_data(cb->nlh),
+		/* of the opener of the netlink socket, and of this reader; before spinlocks are held */
+		.net_admin = netlink_net_capable(cb->skb, CAP_NET_ADMIN),
+	};
 	struct net *net = sock_net(skb->sk);
 	struct diag_dump_state state;
 	int rc = 0;

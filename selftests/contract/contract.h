@@ -112,5 +112,6 @@ int ct_groups_number(u32 id);
 
 /* dump.c */
 bool ct_dumps(const struct tl_proto *smc, const char *address);
+bool ct_dump_rights(void);
 
 #endif /* SMC_SELFTESTS_CONTRACT_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Lists that come in many pieces: into a receive buffer for one piece, and while the entries change
- * between two pieces. An entry that exists all the time must be listed once.
+ * between two pieces. An entry that exists all the time must be listed once. And what a user without
+ * rights gets of connections.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/smc_diag.h>
 
@@ -22,6 +24,8 @@
 #define PIECE		4096
 #define RULE_DENY	2
 #define LINK_ACTIVE	3	/* as the in-tree module numbers it */
+#define NOBODY		65534
+#define STAT_TX_BYTES	2
 
 /**
  * struct list - one kind of entries
@@ -420,4 +424,103 @@ bool ct_dumps(const struct tl_proto *smc, const char *address)
 	ct_close(&gen);
 	ct_close(&pnet);
 	return ok;
+}
+
+/* ---- rights ---- */
+
+/**
+ * struct shown - what a reader has got of the connections over RDMA
+ * @conns: connections
+ * @tokens: of these with an alert token
+ * @stats: of these with our own statistics
+ * @tx_bytes: bytes that their programs have written
+ */
+struct shown {
+	unsigned int conns;
+	unsigned int tokens;
+	unsigned int stats;
+	u64 tx_bytes;
+};
+
+static u64 stats_tx_bytes(const struct nlattr *stats)
+{
+	const struct nlattr *a;
+
+	mnl_attr_for_each_nested(a, stats)
+		if (mnl_attr_get_type(a) == STAT_TX_BYTES)
+			return mnl_attr_get_u64(a);
+	return 0;
+}
+
+static void shown_take(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct smc_diag_conninfo *conn;
+	struct shown *s = arg;
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, sizeof(struct smc_diag_msg)) {
+		if (mnl_attr_get_type(a) == SMC_DIAG_CONNINFO) {
+			conn = mnl_attr_get_payload(a);
+			s->conns++;
+			s->tokens += conn->token != 0;
+		} else if (mnl_attr_get_type(a) == OWN_DIAG_STATS) {
+			s->stats++;
+			s->tx_bytes += stats_tx_bytes(a);
+		}
+	}
+}
+
+static bool become_nobody(void)
+{
+	return !setresgid(NOBODY, NOBODY, NOBODY) && !setresuid(NOBODY, NOBODY, NOBODY);
+}
+
+/* Read as root, or as a user who opens the netlink socket, or gets one that root has opened. */
+static bool rights_read(const char *who, bool nobody, bool opened)
+{
+	struct shown s = { 0 };
+	struct ct_nl nl;
+	bool ok = true;
+
+	if (nobody && !opened)
+		ok = become_nobody();
+	ok = ok && !ct_open(&nl, CT_DIAG, CT_BUF);
+	if (nobody && opened)
+		ok = ok && become_nobody();
+	ok = ok && !ct_dump(&nl, 0, shown_take, &s);
+	ktap_note("%s: %u connections, %u tokens, %u with statistics, %llu bytes", who, s.conns,
+		  s.tokens, s.stats, (unsigned long long)s.tx_bytes);
+	return ok && s.conns >= 2 && s.stats == s.conns && s.tx_bytes &&
+	       s.tokens == (nobody ? 0 : s.conns);
+}
+
+static bool rights_in_child(const char *who, bool nobody, bool opened)
+{
+	int status = -1;
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		bool ok = rights_read(who, nobody, opened);
+
+		fflush(stdout);
+		_exit(!ok);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && !status;
+}
+
+/**
+ * ct_dump_rights() - check who is shown alert tokens: as root, with connections over RDMA
+ *
+ * Statistics are for every user, as inet_diag shows those of TCP.
+ *
+ * Return: false if somebody gets too much or too little.
+ */
+bool ct_dump_rights(void)
+{
+	bool root = rights_in_child("root", false, false);
+	bool user = rights_in_child("a user", true, false);
+
+	return rights_in_child("a user, socket of root", true, true) && root && user;
 }

@@ -147,6 +147,16 @@ static bool check_table(const char *address)
 	return tables_flush() && ok;
 }
 
+static bool check_rights(const char *address)
+{
+	struct pair p;
+	bool ok;
+
+	ok = pair_open(&p, address) && ct_dump_rights();
+	pair_close(&p);
+	return ok;
+}
+
 /* ---- SOCK_DESTROY ---- */
 
 /* Client and server, over RDMA and after fallback; then the listener. */
@@ -270,10 +280,11 @@ int main(int argc, char **argv)
 		return KTAP_FAIL;
 	}
 	seed = strtoull(argv[2], NULL, 0);
-	ktap_plan(4);
+	ktap_plan(5);
 	ktap_note("seed %s", argv[2]);
 	ktap_result(&ktap, check_table(argv[1]), "table");
 	ktap_result(&ktap, ct_dumps(tl_proto_find("smc"), argv[1]), "lists");
+	ktap_result(&ktap, check_rights(argv[1]), "rights");
 	ktap_result(&ktap, check_destroy(argv[1]), "destroy");
 	ktap_result(&ktap, check_fuzz(argv[1], seed, strtoul(argv[3], NULL, 0)), "fuzz");
 	return ktap_exit_code(&ktap);
