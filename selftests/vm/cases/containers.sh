@@ -2,12 +2,13 @@
 # shellcheck shell=dash
 #
 # Network set-ups of containers, the table of Documentation/containers.rst: host 2 has a network
-# namespace "pod" and connects from it to host 1. RDMA_NETNS is the mode of the RDMA core: shared or
+# namespace "pod" (or of another name, $POD) and connects from it to host 1. RDMA_NETNS is the mode of the RDMA core: shared or
 # exclusive. MORE: further cases; the kernels of User Mode Linux have no ipvlan.
 
 CASES="host_net:90 veth:180 bond:180 macvlan:180 vlan:180 $MORE unload:60"
 export CASES
 
+POD=pod
 NO_RNIC=03030000
 BELOW=03038002
 
@@ -33,22 +34,22 @@ exclusive()
 
 pod()
 {
-	ip netns add pod || fail "no namespace"
-	ip -n pod link set lo up
+	ip netns add "$POD" || fail "no namespace"
+	ip -n "$POD" link set lo up
 }
 
 in_pod()
 {
-	ip netns exec pod "$@"
+	ip netns exec "$POD" "$@"
 }
 
 # give DEVICE ADDRESS: puts it into the pod. Each set-up has an address of its own: host 1 may still have
 # groups with an RNIC of the last one, which has gone without a message.
 give()
 {
-	[ ! -e "/proc/sys/net/ipv4/conf/$1" ] || ip link set "$1" netns pod || fail "$1 stays"
-	ip -n pod addr add "$2/24" dev "$1"
-	ip -n pod link set "$1" up || fail "$1 stays down"
+	[ ! -e "/proc/sys/net/ipv4/conf/$1" ] || ip link set "$1" netns "$POD" || fail "$1 stays"
+	ip -n "$POD" addr add "$2/24" dev "$1"
+	ip -n "$POD" link set "$1" up || fail "$1 stays down"
 }
 
 # add_pod_rxe NETDEV: a Soft-RoCE device of the pod's own
@@ -75,7 +76,7 @@ del_pod()
 # exec_here COMMAND...: replaces this shell; on host 2 in the pod, or with IN_POD=n in the host's namespace
 exec_here()
 {
-	[ "$HOST" = 1 ] || [ "$IN_POD" = n ] || exec /usr/sbin/ip netns exec pod "$@"
+	[ "$HOST" = 1 ] || [ "$IN_POD" = n ] || exec /usr/sbin/ip netns exec "$POD" "$@"
 	exec "$@"
 }
 
@@ -233,28 +234,64 @@ vlan()
 	pod
 	ip link add link eth0 name eth0.5 type vlan id 5 || fail "no VLAN device"
 	give eth0.5 10.5.0.2
+	# of another pod, over the same RNIC
+	ip netns add second || fail "no namespace"
+	ip link add link eth0 name eth0.6 type vlan id 6 || fail "no VLAN device"
+	ip link set eth0.6 netns second
+	ip -n second addr add 10.6.0.2/24 dev eth0.6
+	ip -n second link set eth0.6 up
 	# Soft-RoCE listens in the namespaces of the netdevs of its devices alone
 	in_pod ip link add dummy0 type dummy
 	in_pod ip link set dummy0 up
 	add_pod_rxe dummy0
 }
 
+# sees_rxe0 COMMAND...: in the namespace in which the command runs programs
+sees_rxe0()
+{
+	"$@" /t/smcctl -j device > /run/device || fail "smcctl: $(cat /run/device)"
+	grep -q '"device": *"rxe0"' /run/device
+}
+
+# The device goes to the pod, and is gone for the host and for another pod.
+give_rxe0()
+{
+	sees_rxe0 env || fail "no rxe0 to give"
+	! sees_rxe0 in_pod || fail "the pod has rxe0"
+	/usr/sbin/rdma dev set rxe0 netns pod || fail "rxe0 stays"
+	! sees_rxe0 env || fail "the host sees rxe0"
+	sees_rxe0 in_pod || fail "the pod does not see rxe0"
+	! sees_rxe0 ip netns exec second || fail "another pod sees rxe0"
+}
+
 case_vlan()
 {
 	if [ "$HOST" = 1 ]; then
-		ip link add link eth0 name eth0.5 type vlan id 5 || fail "no VLAN device"
-		ip addr add 10.5.0.1/24 dev eth0.5
-		ip link set eth0.5 up
+		for id in 5 6; do
+			ip link add link eth0 name "eth0.$id" type vlan id "$id" || fail "no VLAN device"
+			ip addr add "10.$id.0.1/24" dev "eth0.$id"
+			ip link set "eth0.$id" up
+		done
 	else
 		vlan
 	fi
 	if exclusive; then
 		expect_tcp 10.5.0.1 "$NO_RNIC"
-		host2 /usr/sbin/rdma dev set rxe0 netns pod
+		host2 give_rxe0
 	fi
 	expect_smc 10.5.0.1 10.5.0.2
+	if exclusive; then
+		POD=second
+		expect_tcp 10.6.0.1 "$NO_RNIC"
+		POD=pod
+		# ... and the host, which had SMC in host_net
+		IN_POD=n
+		expect_tcp 10.0.0.1 "$NO_RNIC"
+		IN_POD=
+	fi
+	host2 ip netns del second
 	host2 del_pod
-	[ "$HOST" = 2 ] || ip link del eth0.5
+	[ "$HOST" = 2 ] || { ip link del eth0.5; ip link del eth0.6; }
 }
 
 case_unload()
