@@ -63,7 +63,8 @@ run firstcontact --module ours,intree --script "$cases/firstcontact.sh" --env AS
 extra run firstcontact-100 --module ours,intree --script "$cases/firstcontact.sh" --timeout 660
 
 # programs that a cgroup program switches to SMC in the kernel
-run cgroup --module ours --script "$cases/cgroup.sh" --add "$top/tools/smc_cgroup" --timeout 600
+run cgroup --module ours --script "$cases/cgroup.sh" --add "$top/tools/smc_cgroup" \
+	--add "$top/selftests/smc_uring" --timeout 700
 
 # programs of Debian ("make check-programs"); Go programs by smc_cgroup
 packages=$(sed 's/#.*//' "$vm/programs.txt" "$vm/programs-all.txt")

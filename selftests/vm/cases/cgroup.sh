@@ -3,11 +3,11 @@
 #
 # smc_cgroup: programs that do not work with LD_PRELOAD, the statically linked httpd and nc of busybox,
 # use SMC in the named cgroup, network namespace or process and nowhere else, only while smc_cgroup is
-# started and a module is loaded. Host 1 serves.
+# started and a module is loaded. Host 1 serves. And what smcctl says of the memory of a cgroup.
 # Entry points: ipproto
 
 CASES="no_module static in_cgroup:120 outside:120 stopped:120 whole_host:120 below:120
-	netns:180 process:120 module_goes:120 removed broken_off at_once:120 words unload"
+	netns:180 process:120 module_goes:120 uring memory:180 removed broken_off at_once:120 words unload"
 export CASES
 
 ROOT=/sys/fs/cgroup
@@ -284,6 +284,95 @@ case_module_goes()
 	exchange chosen chosen
 	expect_rdma 1
 	smc_cgroup stop chosen || fail "$(cat /run/said)"
+}
+
+# What smc_cgroup(8) and status.rst say: up to Linux 7.3 IORING_OP_SOCKET does not call
+# update_socket_protocol(), the hook of smc_cgroup, as socket(2) does. A kernel that calls it, or another hook for
+# it, fails this test: then smc_cgroup has to serve these sockets, and the pages change.
+case_uring()
+{
+	smc_cgroup start chosen || fail "$(cat /run/said)"
+	(exec_in other /t/smc_uring) > /run/uring.other || fail "outside"
+	(exec_in chosen /t/smc_uring) > /run/uring.chosen || fail "in the cgroup"
+	smc_cgroup stop chosen || fail "$(cat /run/said)"
+	expect "outside" "$(xargs < /run/uring.other)" = "socket 6 io_uring 6"
+	expect "in the cgroup" "$(xargs < /run/uring.chosen)" = "socket 256 io_uring 6"
+}
+
+# hold_in GROUP USER N: N connections of that user in that cgroup, until $clients are killed
+hold_in()
+{
+	(exec_in "$1" start-stop-daemon -S -n none_has_this_name -c "$2" -a /t/smc_traffic -- client \
+		--connect 10.0.0.1 --family smc --require smc "hold:$3") > "/run/client.$1" 2>&1 &
+	clients="$clients $!"
+	wait_for 30 grep -q "^# holding $3\$" "/run/client.$1" || fail "$1: $(cat "/run/client.$1")"
+}
+
+# memory_of SUM NAME MEMBER: a member of the sum with that name
+memory_of()
+{
+	/t/smcctl -j memory by "$1" | tr -d ' \n' | tr '{' '\n' | grep "\"$1\":\"$2\"" |
+		sed -n "s/.*\"$3\":\([0-9]*\).*/\1/p"
+}
+
+# sock_sum MEMBER [UID]: of all connections, or those of a user
+sock_sum()
+{
+	/t/smcctl -j sock | tr -d ' \n' | sed 's/"state"/\n&/g' | grep "\"uid\":${2:-}" |
+		sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+memory_charged()
+{
+	cat "$ROOT/chosen/memory.current"
+}
+
+# Host 2 has connections of two cgroups and two users. A new module: no region of an earlier group, which
+# was charged to somebody else, is used again.
+case_memory()
+{
+	unload_smc || fail "the module cannot be unloaded"
+	load_smc || fail "the module cannot be loaded again"
+	echo +memory > "$ROOT/cgroup.subtree_control" || fail "no memory cgroups"
+	sysctl -q -w net.smc.rmem=524288 net.smc.wmem=524288
+	sync_barrier loaded || exit 1
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
+		server=$!
+		await_server
+		sync_signal up
+		sync_wait seen 120 > /dev/null || exit 1
+		kill_all "$server"
+		return
+	fi
+	sync_wait up > /dev/null || exit 1
+	clients=
+	# start-stop-daemon takes users that have a name
+	for u_ in root:0 nobody:65534; do
+		grep -qs "^${u_%:*}:" /etc/passwd || echo "${u_%:*}:x:${u_#*:}:${u_#*:}::/:/bin/sh" >> /etc/passwd
+	done
+	charged=$(memory_charged)
+	hold_in chosen nobody 3
+	charged=$(($(memory_charged) - charged))
+	hold_in other root 2
+	/t/smcctl memory by cgroup
+	/t/smcctl memory by user
+	expect "connections of /chosen" "$(memory_of cgroup /chosen connections)" -eq 3
+	expect "connections of /other" "$(memory_of cgroup /other connections)" -eq 2
+	expect "RMBEs of /chosen" "$(memory_of cgroup /chosen rmbe_bytes)" -eq $((3 * 524288))
+	expect "charged to /chosen" "$charged" -ge "$(memory_of cgroup /chosen rmbe_bytes)"
+	for u_ in 0:2 65534:3; do
+		uid=${u_%:*}
+		expect "connections of $uid" "$(memory_of user "$uid" connections)" -eq "${u_#*:}"
+		expect "RMBEs of $uid" "$(memory_of user "$uid" rmbe_bytes)" -eq "$(sock_sum rmbe_size "$uid,")"
+		expect "rings of $uid" "$(memory_of user "$uid" send_ring_bytes)" -eq \
+			"$(sock_sum sndbuf_size "$uid,")"
+		expect "both" "$(memory_of user "$uid" bytes)" -eq \
+			$(($(sock_sum rmbe_size "$uid,") + $(sock_sum sndbuf_size "$uid,")))
+	done
+	kill_all "$clients"
+	sync_signal seen
+	sysctl -q -w net.smc.rmem=65536 net.smc.wmem=65536
 }
 
 case_removed()
