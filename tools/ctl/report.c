@@ -3,7 +3,8 @@
  * smcctl: one archive (tar) with what a bug report needs.
  *
  * Each part is the output of a command, this program's own or another one's, with its messages. A
- * command that is missing or fails leaves its message in place of its output.
+ * command that is missing or fails leaves its message in place of its output. Others read the archive, so
+ * it has no alert tokens, which the module shows to administrators only.
  */
 #include "smcctl.h"
 
@@ -122,6 +123,19 @@ static void archive_add(FILE *archive, const char *name, const char *data, size_
 		fwrite(block, 1, BLOCK - size % BLOCK, archive);
 }
 
+/* Zero the alert tokens in JSON, as a user without rights would read them. */
+static void tokens_hide(char *json)
+{
+	static const char member[] = "\"token\":";
+
+	while ((json = strstr(json, member))) {
+		json += sizeof(member) - 1;
+		/* json-c puts a blank behind the colon, or none */
+		json += strspn(json, " \"0x");
+		memset(json, '0', strspn(json, "0123456789abcdef"));
+	}
+}
+
 static void part_add(FILE *archive, const struct part *part)
 {
 	char *data = NULL;
@@ -132,6 +146,8 @@ static void part_add(FILE *archive, const struct part *part)
 		abort();
 	part_run(part, out);
 	fclose(out);
+	if (part->object)
+		tokens_hide(data);
 	archive_add(archive, part->name, data, size);
 	free(data);
 }

@@ -3,10 +3,11 @@
 #
 # smc_run and smcctl on two hosts with a real SMC module, a script for selftests/vm/vm.py:
 #   vm.py --script tools/test/vm_tools.sh --add tools/smc_run --add tools/libsmc_preload.so
-#         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe [--module ours --ours DIR]
+#         --add tools/libsmc_verify.so --add tools/smcctl --add tools/test/sockprobe
+#         --add selftests/smc_traffic [--module ours --ours DIR]
 # Entry points: ipproto
 
-CASES="module identity transfer kill verify rules replaced sizes zerocopy dumps check switch applicability rates config ueid"
+CASES="module identity transfer kill verify rules replaced sizes zerocopy dumps check switch applicability rates:120 report:120 config ueid"
 export CASES
 
 PORT=7000
@@ -447,8 +448,92 @@ sent_eight()
 	/t/smcctl applicability | grep -q "^[0-9.]*/24 *$((PORT + 9)) *client *1 *8 *0 *possible "
 }
 
+# talk SUBTEST: a server on host 1 and a client on host 2, which end with untalk
+talk()
+{
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc > /tmp/talk 2>&1 &
+		talkers=$!
+		wait_for 10 tcp_listens 4430 || fail "no server"
+		sync_signal up
+	else
+		sync_wait up || exit 1
+		talk_more "$1"
+	fi
+}
+
+# talk_more SUBTEST: another client
+talk_more()
+{
+	/t/smc_traffic client --connect "$(peer_addr)" --family smc --require smc "$1" \
+		>> /tmp/talk 2>&1 &
+	talkers="$talkers $!"
+}
+
+untalk()
+{
+	kill_all "$talkers"
+	talkers=
+}
+
+sum()
+{
+	awk '{ n += $1 } END { print n + 0 }'
+}
+
+# has_paused: "idle" has its first 256 KiB in each direction, and all is read and acknowledged
+has_paused()
+{
+	[ "$(json_values rx_bytes sock -s | sum)" -ge 262144 ] &&
+		[ "$(json_values tx_bytes sock -s | sum)" -ge 262144 ] &&
+		[ "$(json_values tx_queue sock -s | sum)" = 0 ] &&
+		[ "$(json_values rx_queue sock -s | sum)" = 0 ]
+}
+
+# rates_by SUM NAMES CONNECTIONS: one reading of "watch by SUM"; the sums have these names (one a line) and
+# numbers of connections, and bytes flow
+rates_by()
+{
+	/t/smcctl -j watch by "$1" 1 1 > /tmp/watch || fail "watch by $1"
+	cat /tmp/watch
+	same "lines by $1" "$(wc -l < /tmp/watch)" 1
+	sed 's/[{}]/\n/g' /tmp/watch | grep '"connections"' > /tmp/rates
+	same "names by $1" "$(sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" /tmp/rates | sort)" "$2"
+	same "connections by $1" "$(sed -n 's/.*"connections": *\([0-9]*\).*/\1/p' /tmp/rates | xargs)" "$3"
+	for d in tx rx; do
+		expect "$d bytes by $1" "$(sed -n "s/.*\"${d}_bytes_per_second\": *\([0-9]*\).*/\1/p" /tmp/rates |
+			sum)" -gt 0
+	done
+}
+
+both_flow()
+{
+	[ "$(json_values tx_bytes sock -s | wc -l)" = 2 ] &&
+		[ "$(json_values tx_bytes sock -s | sum)" -gt 1048576 ]
+}
+
+# A connection that pauses: its statistics are what the counters of the module have got. Then one more,
+# a stream: rates by each sum.
 case_rates()
 {
+	before
+	talk idle:300
+	wait_for 60 has_paused || fail "$(/t/smcctl sock -s)"
+	sync_barrier paused || exit 1
+	for c in tx_bytes rx_bytes; do
+		same "$c" "$(json_values $c sock -s)" "$(grown $c)"
+	done
+	same 'repeated bytes' "$(json_values tx_again_bytes sock -s)" "$(grown tx_again_bytes)"
+	sync_barrier compared || exit 1
+	[ "$HOST" = 1 ] || talk_more stream:100000
+	wait_for 60 both_flow || fail "$(/t/smcctl sock -s)"
+	json_values local sock -s > /tmp/local
+	json_values peer sock -s > /tmp/peer
+	rates_by connection "$(paste -d ' ' /tmp/local /tmp/peer | sort)" '1 1'
+	rates_by peer "$(peer_addr)" 2
+	rates_by link "rxe0/1 $(json_values peer_gid link) link $(json_values id sock -s | sort -u)" 2
+	sync_barrier rated || exit 1
+	untalk
 	status 0 /t/smcctl watch 1 2
 	status 0 /t/smcctl -o /tmp/smc.prom prometheus
 	same 'up' "$(sed -n 's/^smc_up //p' /tmp/smc.prom)" 1
@@ -456,6 +541,54 @@ case_rates()
 		"$(sed -n 's/^tx_bytes //p' /proc/net/smc_stat)"
 	same 'switches' "$(sed -n 's/^smc_link_switches_total //p' /tmp/smc.prom)" \
 		"$(sed -n 's/^conn_move //p' /proc/net/smc_stat)"
+}
+
+# json_valid FILE: strings, numbers and words become v, then each list and object of them, until one is left
+json_valid()
+{
+	same "$1 as JSON" "$(tr -d '\n' < "$1" | sed -E 's/"([^"\\]|\\.)*"/s/g; s/[[:space:]]//g
+		s/-?[0-9]+(\.[0-9]+)?|true|false|null/v/g
+		:again
+		s/\{(s:[sv](,s:[sv])*)?\}|\[([sv](,[sv])*)?\]/v/g
+		t again')" v
+}
+
+REPORT="autosmc.txt conf.txt counters.txt device.json holders.json info.json kernel.txt link.json linkgroup.json
+	log.txt module.txt negcache.txt netdev.txt pnet.json policy.json rdma.txt setting.json sock.json
+	stats.json ueid.json"
+
+# The archive of a host with a connection
+case_report()
+{
+	talk idle:300
+	wait_for 60 has_paused || fail "$(/t/smcctl sock -s)"
+	rm -rf /tmp/report && mkdir /tmp/report || exit 1
+	same 'report' "$(/t/smcctl report /tmp/report/tar)" \
+		"/tmp/report/tar: 20 files. They name hosts, addresses and programs: look before you send it."
+	same 'for its owner only' "$(stat -c %a /tmp/report/tar)" 600
+	tar -xf /tmp/report/tar -C /tmp/report || fail "tar: $?"
+	cd /tmp/report/smc-report || exit 1
+	same 'files' "$(find . -type f | sed 's,^./,,' | sort | xargs)" "$(echo "$REPORT" | xargs)"
+	for f in *.json; do
+		json_valid "$f"
+	done
+	for f in counters.txt kernel.txt log.txt module.txt netdev.txt rdma.txt; do
+		[ -s "$f" ] || fail "$f is empty"
+	done
+	grep -q 'smc: ' log.txt || fail "nothing of the module in log.txt: $(head -n 3 log.txt)"
+	grep -q "^tx_bytes $(stat_of tx_bytes)\$" counters.txt || fail "no counters"
+	token=$(json_values token sock)
+	same 'a token' "$(echo "$token" | grep -c '^0x[0-9a-f]\{8\}$')" 1
+	[ "$token" != 0x00000000 ] || fail "no token to look for"
+	! grep -ri "${token#0x}" . || fail "the report has the token $token"
+	# (stats.json has counters of requests about keys)
+	! grep -Ei '"(token|[lr]?key|secret)": *"?(0x)?0*[1-9a-f]' ./*.json || fail "the report has a key"
+	same 'the connection' "$(sed -n 's/^ *"rmbe_size": *\([0-9]*\),*$/\1/p' sock.json)" \
+		"$(json_values rmbe_size sock)"
+	cd /
+	sync_barrier reported || exit 1
+	untalk
+	sync_barrier end
 }
 
 case_config()
