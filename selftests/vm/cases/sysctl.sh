@@ -4,7 +4,7 @@
 # net.smc.*: each name with its default and its limits, and the effect of the settings that no other
 # script tests. For --topology lo.
 
-CASES="values names no_programs machine inherit kinds buffers depth conns ceiling share host_groups corking unload:60"
+CASES="values names no_programs machine inherit pod kinds buffers depth conns ceiling share host_groups corking unload:60"
 export CASES
 
 # name, default, least, most
@@ -165,6 +165,31 @@ case_inherit()
 	/t/smcctl policy flush
 	/t/smcctl ueid del HEIRLOOM
 	/t/smcctl ueid add SMCV2-DEFAULT-UEID
+}
+
+# by_nobody COMMAND...: as a user without rights
+by_nobody()
+{
+	# start-stop-daemon takes a user that has a name
+	grep -qs ^nobody: /etc/passwd || echo 'nobody:x:65534:65534::/:/bin/sh' >> /etc/passwd
+	start-stop-daemon -S -n none_has_this_name -c nobody -a /bin/busybox -- "$@"
+}
+
+# A pod with a user namespace of its own, as "unshare -Urn" of a user without rights: that user may change
+# the settings of the pod's network namespace, but those of the machine and upgrade_bytes.
+case_pod()
+{
+	! by_nobody sh -c "echo 0 > $sys/enabled" 2> /run/error || fail "a user has changed the host's"
+	grep -q 'Permission denied' /run/error || fail "$(cat /run/error)"
+	expect "enabled in the pod" "$(by_nobody unshare -Urn sh -c \
+		"cat $sys/enabled; echo 0 > $sys/enabled; cat $sys/enabled" | xargs)" = "1 0"
+	expect "enabled elsewhere" "$(cat $sys/enabled) $(in_other enabled)" = "1 1"
+	# shellcheck disable=SC2016 # for the shell in the pod
+	by_nobody unshare -Urn sh -c 'cd "$0" && for name in *; do
+		value=$(cat "$name")
+		(echo "$value" > "$name") 2> /dev/null || echo "$name"
+	done' "$sys" > /run/refused
+	expect "refused in the pod" "$(xargs < /run/refused)" = "netns_inherit smcr_max_mem_kb upgrade_bytes"
 }
 
 # open_conns N [OPTION...]: opens N connections; close_conns: closes them, and waits for the end of
