@@ -93,6 +93,25 @@ def node_faults(all_):
         yield f"volumes {volumes}, mounted {mounted}"
 
 
+def pod_faults(all_):
+    """The Pod has settings that exist, with values that a pod may set, and a node with the module."""
+    spec = all_["Pod"]["spec"]
+    if spec["nodeSelector"] != all_["DaemonSet"]["spec"]["template"]["spec"]["nodeSelector"]:
+        yield "other nodes than those of the DaemonSet"
+    if spec.get("hostNetwork"):
+        yield "settings of the host's network"
+    settings = (TOOLS.parent / "selftests/vm/cases/sysctl.sh").read_text()
+    # case_pod tries which ones a pod cannot write
+    refused = re.search(r'"refused in the pod" .* = "(.*)"', settings)[1].split()
+    limits = {name: (int(least), int(most)) for name, least, most in
+              re.findall(r'^(?:SETTINGS=")?(\w+) \d+ (\d+) (\d+)"?$', settings, re.MULTILINE)}
+    for one in spec["securityContext"]["sysctls"]:
+        name = one["name"].removeprefix("net.smc.")
+        least, most = limits.get(name, (1, 0))
+        if name in refused or not isinstance(one["value"], str) or not least <= int(one["value"]) <= most:
+            yield f"{one['name']} = {one['value']!r}"
+
+
 def script(name):
     """Return the script of the container."""
     for one in manifests()["DaemonSet"]["spec"]["template"]["spec"]["containers"]:
@@ -108,7 +127,7 @@ def main():
         print(script(sys.argv[2]), end="")
         return
     all_ = manifests()
-    for faults in (name_faults, module_faults, node_faults):
+    for faults in (name_faults, module_faults, node_faults, pod_faults):
         for fault in faults(all_):
             print(fault)
 

@@ -78,7 +78,7 @@ expect 'each program has a completion' '' without bash-completion/completions ''
 expect 'each completion knows its program' '' not_completed
 expect 'each program has the version of the tree' '' other_versions
 expect 'samples are where they have no effect' \
-	'flow-log.py grafana-dashboard.json kubernetes-module.yaml kubernetes-node.yaml modprobe.conf modules-load.conf netns-all.conf prometheus-rules.yml smc.cil smc_objects.py sysctl.conf' \
+	'flow-log.py grafana-dashboard.json kubernetes-module.yaml kubernetes-node.yaml kubernetes-pod.yaml modprobe.conf modules-load.conf netns-all.conf prometheus-rules.yml smc.cil smc_objects.py sysctl.conf' \
 	bash -c "cd $root/usr/share/doc/smc/examples && echo *"
 expect 'unit files name the installed program' '' \
 	grep -L /usr/sbin/smcctl "$root"/usr/lib/systemd/system/*.service
