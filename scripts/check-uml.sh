@@ -356,10 +356,10 @@ run "$p-links-client" --links 2 --module intree,ours --script "$cases/links.sh" 
 	--env INTREE=server --env LINKS_OF=intree_gives_back:120 --timeout 200
 # netlink events about links and groups
 run "$p-events" --topology netns --links 2 --module ours --script "$cases/events.sh" \
-	--env "EVENTS=life:150 fallback:60" --timeout 300
+	--env "EVENTS=life:150 again:150 fallback:60" --timeout 400
 # more events in a second than the limit: in virtual time, since a slow host does not get there
 [ "$flavour" = debug ] || run "$p-events-time" --topology netns --links 2 --virtual-time \
-	--module ours --script "$cases/events.sh" --env "EVENTS=storm:120" --timeout 300
+	--module ours --script "$cases/events.sh" --env "EVENTS=storm:120 unheard:120" --timeout 300
 [ "$flavour" = debug ] || run "$p-events-storm" --topology lo --hosts 1 --virtual-time \
 	--module ours --script "$cases/events_storm.sh" --timeout 400
 # ... and its second port goes down and comes up

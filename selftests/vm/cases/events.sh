@@ -4,18 +4,20 @@
 # Netlink events, as smcctl monitor prints them: the life of a group between two hosts with two
 # RNICs each, fallbacks with the reasons of both sides, and a storm of fallbacks. A listener in the
 # initial namespace receives the events of the groups of both hosts, a listener in an unrelated
-# namespace receives none. Host 2 connects. Checked against the counters and the other host.
+# namespace receives none. Host 2 connects. Checked against the counters and the other host. Beside
+# them the statistics of the connections that have moved.
 #
 #   EVENTS    the cases (default: all)
 
 WORDS=
-CASES="${EVENTS:-life:150 fallback:60 storm:120} unload:60"
+CASES="${EVENTS:-life:150 again:150 fallback:60 storm:120 unheard:120} unload:60"
 export CASES
 
 RULE=0x03008001
 PEER_DECLINED=0x05000000
 PEER_NO_SMC=0x03010000
 EVENTS_PER_SECOND=64
+ENDS_PER_SECOND=256
 
 setup()
 {
@@ -88,9 +90,14 @@ on_one_line()
 
 # --- the life of a group ---
 
+two_links_active()
+{
+	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ]
+}
+
 two_links()
 {
-	[ "$(/t/smcctl link | grep -c ' active ')" -ge 2 ] && received 'link up' 2
+	two_links_active && received 'link up' 2
 }
 
 in_use()
@@ -136,6 +143,7 @@ case_life()
 		/t/smcctl link
 		/usr/sbin/rdma link delete "$rnic" || fail "no $rnic"
 	fi
+	moved_since=$(uptime_s)
 	wait_for 40 received failover || {
 		cat /run/own.events /run/server /run/client
 		/t/smcctl link
@@ -143,6 +151,7 @@ case_life()
 		dmesg | grep 'smc: ' | tail -n 8
 		fail "no failover: $(values event | on_one_line)"
 	}
+	check_move
 	if [ "$HOST" = 1 ]; then
 		sync_wait through || exit 1
 		kill_all "$traffic"
@@ -158,6 +167,24 @@ case_life()
 	cat /run/own.events /run/conns.events
 	check_life
 	check_totals
+}
+
+# stats KEY: that statistic of each connection over RDMA
+stats()
+{
+	/t/smcctl -j sock -s | sed -n "s/^ *\"$1\": *\"*\([^\",]*\)\"*,*\$/\1/p"
+}
+
+# What the statistics of the connection, which is idle, say of its move
+check_move()
+{
+	expect "moves" "$(stats moves)" -ge 1
+	expect "moves, counted" "$(stats moves)" -eq "$(grown conn_move)"
+	expect "reason" "$(stats move_reason)" = "$(values why own failover)"
+	[ "$HOST" = 1 ] || expect "reason" "$(stats move_reason)" = "device removed"
+	expect "age" "$(stats move_age)" -ge 0
+	# both clocks show whole seconds
+	expect "age" "$(stats move_age)" -le $(($(uptime_s) - moved_since + 1))
 }
 
 check_life()
@@ -212,14 +239,72 @@ check_totals()
 	done
 }
 
+# --- what a lost link costs ---
+
+# all_rnics: with those that an earlier case has removed
+all_rnics()
+{
+	for l in 0 1; do
+		[ -e "/sys/class/infiniband/rxe$l" ] || add_rxe "$l" "eth$l" || return 1
+		wait_for 10 port_active "rxe$l" || return 1
+	done
+}
+
+streaming()
+{
+	two_links_active && [ -n "$(used_rnic)" ] && [ "$(grown tx_bytes)" -ge 1048576 ] &&
+		[ "$(grown rx_bytes)" -ge 1048576 ]
+}
+
+# All of it has been written: the statistics count what was written again, the counter what has to be. Host 2
+# knows that its RNIC goes and ends what is under way: it need not write any of it again.
+written_again()
+{
+	[ "$(stats moves | sum)" -ge 1 ] && [ "$(stats tx_again_bytes | sum)" = "$(grown tx_again_bytes)" ] &&
+		{ [ "$HOST" = 2 ] || [ "$(grown tx_again_bytes)" -gt 0 ]; }
+}
+
+# Both directions are full when host 2 loses an RNIC, so host 1 has bytes under way, and writes them again.
+case_again()
+{
+	all_rnics || fail "no RNIC again"
+	before
+	for l in 0 1; do
+		tc qdisc add dev "eth$l" root netem rate 40mbit limit 10000 || fail "eth$l has no rate"
+	done
+	sync_barrier slow || exit 1
+	if [ "$HOST" = 1 ]; then
+		/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
+		traffic=$!
+		await_server
+		sync_signal ready
+	else
+		sync_wait ready || exit 1
+		# longer than the test
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+			--io block stream:10000 > /run/client 2>&1 &
+		traffic=$!
+	fi
+	wait_for 60 streaming || fail "no stream: $(/t/smcctl link)"
+	sync_barrier streaming || exit 1
+	[ "$HOST" = 1 ] || /usr/sbin/rdma link delete "$(used_rnic)" || fail "no RNIC"
+	wait_for 60 written_again || fail "of $(grown tx_again_bytes) bytes $(stats tx_again_bytes | sum)"
+	diag "host $HOST: $(grown tx_again_bytes) bytes again"
+	sync_barrier again || exit 1
+	kill_all "$traffic"
+	for l in 0 1; do
+		tc qdisc del dev "eth$l" root
+	done
+}
+
 # --- fallbacks ---
 
-# connections FAMILY N: N connections one after the other, all over TCP
+# connections FAMILY N [MODE]: N connections one after the other, all over TCP, or in that mode
 connections()
 {
 	n_=$((${n_:-0} + 1))
 	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family "$1" --require tcp > /run/server 2>&1 &
+		/t/smc_traffic server --family "$1" --require "${3:-tcp}" > /run/server 2>&1 &
 		server=$!
 		await_server
 		sync_signal "ready.$n_"
@@ -228,7 +313,7 @@ connections()
 		! grep '^not ok' /run/server || fail "the server complains"
 	else
 		sync_wait "ready.$n_" > /dev/null || exit 1
-		/t/smc_traffic client --connect 10.0.0.1 --family smc --require tcp "connects:$2" \
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require "${3:-tcp}" "connects:$2" \
 			> /run/client 2>&1 || { cat /run/client; fail "no connection"; }
 		sync_signal "done.$n_"
 	fi
@@ -307,6 +392,41 @@ case_storm()
 		expect "reason" "$(values reason | sort -u)" = $PEER_NO_SMC
 		expect "lost for lack of memory" "$(grown event_lost)" -eq 0
 	fi
+}
+
+no_connections()
+{
+	[ "$(/t/smcctl -j linkgroup | sed -n 's/.*"connections": *\([0-9]*\).*/\1/p' | sum)" = 0 ]
+}
+
+# Ends of connections are events only while somebody listens: more of them in a second than may be sent are
+# neither sent later nor counted as left out.
+case_unheard()
+{
+	before
+	many=$((2 * ENDS_PER_SECOND))
+	began=$(uptime_s)
+	connections smc $many smc
+	diag "host $HOST: $many ends in at most $(($(uptime_s) - began + 1)) s"
+	wait_for 30 no_connections || fail "connections stay"
+	# they are freed soon afterwards
+	sleep 2
+	listeners=
+	WORDS=connections listen conns env
+	sync_barrier listening || exit 1
+	connections smc 1 smc
+	sleep 2
+	for p_ in $listeners; do
+		kill "$p_" || fail "the listener has ended: $(cat /run/conns.events)"
+	done
+	kill_all "$listeners"
+	cat /run/conns.events
+	expect "connections" "$(($(grown clnt_smc) + $(grown srv_smc)))" -gt "$many"
+	expect "events" "$(values event conns | on_one_line)" = "connection end;"
+	! grep -q untold /run/conns.events || fail "ends without a listener were counted"
+	for c_ in event_untold event_lost; do
+		expect "$c_" "$(grown "$c_")" -eq 0
+	done
 }
 
 # A listener does not pin the module, and its socket is notified when the module is unloaded.
