@@ -337,6 +337,9 @@ static bool llc_event_dispatch(struct smc_llc *llc, struct llc_event *ev,
 	case SMC_LLC_IN_REQ_ADD_LINK:
 		smc_recovery_peer_request(llc, ev->link);
 		break;
+	case SMC_LLC_IN_REQ_ADD_LINK_RSP:
+		smc_recovery_refuse_wish(llc);
+		break;
 	case SMC_LLC_IN_DELETE_LINK:
 	case SMC_LLC_IN_DELETE_LINK_NEW:
 		smc_delete_link_receive(llc, ev->link, msg);
@@ -528,6 +531,21 @@ static void llc_msg_receive(struct smc_link *link, const u8 *buf, u32 len)
 
 /* ---- recovery ---- */
 
+/* Try to add a link, in an exchange that @link carries. */
+static void llc_recovery_try(struct smc_llc *llc, struct smc_link *link, bool any_port)
+{
+	const bool server = llc->lgr->role == SMC_SERVER;
+
+	if (smc_recovery_has_wish(llc) && server)
+		smc_add_link_server_offer_wish(llc, link);
+	else if (smc_recovery_has_wish(llc))
+		smc_add_link_client_request_wish(llc, link);
+	else if (server)
+		smc_add_link_server_offer(llc, link, any_port);
+	else if (llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc))
+		smc_add_link_client_request(llc, link);
+}
+
 /* Delete links that are scheduled for that, then add a link if there is a reason to try. */
 static void llc_recovery_work(struct work_struct *work)
 {
@@ -538,6 +556,7 @@ static void llc_recovery_work(struct work_struct *work)
 
 	if (!smc_recovery_begin(llc, &any_port, &ports))
 		return;
+	smc_recovery_expire_wish(llc);
 	link = lgr->role == SMC_SERVER ? smc_topology_find_redundant(lgr) : NULL;
 	if (link) {
 		smc_delete_link_schedule(llc, link, SMC_LLC_DEL_ASYMMETRIC, LLC_DELETE_UNORDERED);
@@ -547,13 +566,12 @@ static void llc_recovery_work(struct work_struct *work)
 		smc_delete_link_send_requests(llc);
 	if (!smc_delete_link_run_scheduled(llc))
 		return;
-	link = any_port || ports || smc_recovery_has_requests(llc) ? smc_lgr_pick_link(lgr) : NULL;
+	if (!any_port && !ports && !smc_recovery_has_requests(llc) && !smc_recovery_has_wish(llc))
+		return;
+	link = smc_lgr_pick_link(lgr);
 	if (!link)
 		return;
-	if (lgr->role == SMC_SERVER)
-		smc_add_link_server_offer(llc, link, any_port);
-	else if (lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc))
-		smc_add_link_client_request(llc, link);
+	llc_recovery_try(llc, link, any_port);
 	smc_link_put(link);
 }
 

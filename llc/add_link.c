@@ -36,11 +36,15 @@ struct add_link_rtokens {
  * struct add_link_ports - which ports of this host are eligible for a further link
  * @lgr: group
  * @any_port: ports that the group uses already are eligible, too
+ * @wish: the ends of the link, as far as the operator named them
  */
 struct add_link_ports {
 	struct smc_lgr *lgr;
 	bool any_port;
+	const struct smc_link_wish *wish;
 };
+
+static const struct smc_link_wish no_wish;
 
 static bool add_link_is_client(const struct smc_llc *llc)
 {
@@ -49,14 +53,20 @@ static bool add_link_is_client(const struct smc_llc *llc)
 
 /* ---- our end of a further link ---- */
 
-/* Rate a port for a link to an RNIC of the peer that is not known yet. */
+/* Rate a port for a link to an RNIC of the peer that is not known yet, but for what is ordered. */
 static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
+	static const u8 no_mac[SMC_MAC_LEN];	/* links have a peer's */
 	const struct add_link_ports *ports = arg;
+	const struct smc_link_wish *wish = ports->wish;
+	struct smc_peer_rnic to = { .gid = wish->gid.raw, .mac = no_mac };
 
+	if (!smc_link_wish_fits_port(wish, dev, port))
+		return 0;
 	if (!ports->any_port && smc_topology_uses_port(ports->lgr, dev, port))
 		return 0;
-	return smc_topology_rate_port(ports->lgr, dev, port, NULL);
+	return smc_topology_rate_port(ports->lgr, dev, port,
+				      smc_link_wish_names_peer(wish) ? &to : NULL);
 }
 
 /**
@@ -64,6 +74,7 @@ static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void 
  * @llc: LLC state
  * @first: a link of the group
  * @any_port: a port that the group uses already is acceptable, if the peer has a second RNIC
+ * @wish: what the operator ordered; NULL: nothing
  * @path: result
  *
  * Process context.
@@ -71,21 +82,25 @@ static unsigned int add_link_rate_port(struct smc_ib_device *dev, u8 port, void 
  * Return: true if there is one; the caller must release @path with smc_path_put().
  */
 bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any_port,
-			    struct smc_path *path)
+			    const struct smc_link_wish *wish, struct smc_path *path)
 {
 	struct smc_lgr *lgr = llc->lgr;
-	struct add_link_ports ports = { .lgr = lgr, .any_port = any_port };
+	struct add_link_ports ports = {
+		.lgr = lgr, .any_port = any_port, .wish = wish ?: &no_wish,
+	};
 	struct smc_path_request want = {
 		.net = lgr->net,
 		.existing = &first->path,
 		.tcp_peer = &lgr->peer.tcp_addr,
+		.peer_gid = smc_link_wish_names_peer(ports.wish) ? &ports.wish->gid : NULL,
 		.score = add_link_rate_port,
 		.arg = &ports,
 	};
 
 	if (!smc_path_find_further(&want, path))
 		return true;
-	if (!add_link_rate_port(first->path.dev, first->path.port, &ports) ||
+	if (!smc_link_wish_fits_path(ports.wish, &first->path) ||
+	    !add_link_rate_port(first->path.dev, first->path.port, &ports) ||
 	    !smc_ib_device_get_unless_zero(first->path.dev))
 		return false;
 	*path = first->path;
@@ -97,15 +112,17 @@ bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, b
  * @llc: LLC state
  * @first: a link of the group
  * @any_port: see smc_add_link_find_path()
+ * @wish: see there
  *
  * Process context.
  *
  * Return: true if so.
  */
-bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any_port)
+bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any_port,
+			      const struct smc_link_wish *wish)
 {
 	struct smc_path path;
-	bool found = smc_add_link_find_path(llc, first, any_port, &path);
+	bool found = smc_add_link_find_path(llc, first, any_port, wish, &path);
 
 	if (found)
 		smc_path_put(&path);
@@ -115,30 +132,42 @@ bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first,
 /**
  * smc_add_link_order() - add a link by order of the operator
  * @lgr: group
+ * @wish: its ends, as far as the operator names them
  *
  * A server offers a link, a client requests one from the server. Returns at once; the peer's
- * decision is not reported. Process context.
+ * decision is not reported, except in the kernel log if @wish is not fulfilled. Process context.
  *
  * Return: 0; -EAGAIN: the first contact is not over; -ENOSPC: the group has as many links as
- * negotiated; -ENODEV: no port of this host is suitable; -ENOENT: the group ends.
+ * negotiated; -ENOENT: the group ends; -ENODEV: no port of this host is suitable, or there is no
+ * such device as @wish names; -ENXIO: the device has no such port; -EEXIST: a link has these ends
+ * already; -EHOSTUNREACH: the ends cannot be those of a further link.
  */
-int smc_add_link_order(struct smc_lgr *lgr)
+int smc_add_link_order(struct smc_lgr *lgr, const struct smc_link_wish *wish)
 {
 	struct smc_link *first;
 	bool possible;
+	int rc;
 
 	if (!READ_ONCE(lgr->ready))
 		return -EAGAIN;
+	rc = smc_link_wish_find_port(wish, lgr->net);
+	if (rc)
+		return rc;
 	if (lgr->peer.max_links < 2)
 		return -ENOSPC;
 	first = smc_lgr_pick_link(lgr);
 	if (!first)
 		return -ENOENT;
-	possible = smc_add_link_is_possible(lgr->llc, first, true);
+	possible = smc_add_link_is_possible(lgr->llc, first, true, wish);
 	smc_link_put(first);
-	if (!possible)
-		return smc_recovery_count_usable(lgr) < lgr->peer.max_links ? -ENODEV : -ENOSPC;
-	smc_recovery_add_ordered(lgr->llc);
+	if (!possible) {
+		if (smc_link_wish_is_met(wish, lgr))
+			return -EEXIST;
+		if (smc_recovery_count_usable(lgr) >= lgr->peer.max_links)
+			return -ENOSPC;
+		return smc_link_wish_is_set(wish) ? -EHOSTUNREACH : -ENODEV;
+	}
+	smc_recovery_add_ordered(lgr->llc, wish);
 	return 0;
 }
 
@@ -594,13 +623,15 @@ void smc_add_link_report_result(struct smc_llc *llc, const struct smc_link *link
 
 	smc_stats_inc(net, rc ? SMC_STAT_LINK_ADD_FAIL : SMC_STAT_LINK_ADD);
 	if (rc)
-		smc_recovery_retry_later(llc);
+		smc_recovery_attempt_failed(llc);
 	else
 		smc_recovery_link_added(llc, link->num);
 	if (!rc && (type == SMC_LINKS_ASYM_LOCAL || type == SMC_LINKS_ASYM_PEER))
 		smc_stats_inc(net, SMC_STAT_LINK_ASYM);
 	smc_log_write(net, "group %08x: link %u: %s (%d)\n", llc->lgr->id, link ? link->num : 0,
-		      rc ? "not added" : smc_link_set_type_str(type), rc);
+		      !rc ? smc_link_set_type_str(type) :
+		      rc == -EADDRNOTAVAIL ? "not added, the peer's end is not the ordered one" :
+		      "not added", rc);
 	/* a loss before smc_add_link_commit() was not reported yet */
 	if (!rc && llc_link_broken(link))
 		smc_delete_link_report_lost(llc, link);
@@ -623,6 +654,7 @@ void smc_add_link_end(struct smc_llc *llc)
 	llc->add.num = 0;
 	llc->add.active = false;
 	llc->add.first = NULL;
+	memset(&llc->add.wish, 0, sizeof(llc->add.wish));
 	if (llc->running == SMC_LLC_X_ADD_LINK && !llc->add.rejected)
 		llc_turn_end(llc);
 	else

@@ -14,6 +14,27 @@
 #include <smc/rdma/path.h>
 #include "internal.h"
 
+/* Send REQUEST ADD LINK, version 1: ADD LINK, for the port of @path, which is released. */
+static void add_link_client_send_request(struct smc_llc *llc, struct smc_link *first,
+					 struct smc_path *path)
+{
+	struct smc_llc_msg msg;
+	u8 gids[SMC_GID_LEN];
+
+	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
+	if (msg.version > 1) {
+		msg.type = SMC_LLC_REQ_ADD_LINK;
+		smc_llc_list_put_gid(gids, 0, path->gid.gid.raw);
+		msg.req_add_link.gids.raw = gids;
+		msg.req_add_link.gids.count = 1;
+	} else {
+		memcpy(msg.add_link.gid, path->gid.gid.raw, sizeof(msg.add_link.gid));
+		memcpy(msg.add_link.mac, path->gid.mac, sizeof(msg.add_link.mac));
+	}
+	smc_path_put(path);
+	smc_llc_send_msg(first, &msg);
+}
+
 /**
  * smc_add_link_client_request() - send the server a request for a link
  * @llc: LLC state
@@ -26,8 +47,6 @@
 void smc_add_link_client_request(struct smc_llc *llc, struct smc_link *first)
 {
 	struct llc_recovery *rec = &llc->recovery;
-	struct smc_llc_msg msg;
-	u8 gids[SMC_GID_LEN];
 	struct smc_path path;
 	bool retry, ordered;
 
@@ -39,22 +58,31 @@ void smc_add_link_client_request(struct smc_llc *llc, struct smc_link *first)
 	ordered = rec->ordered;
 	rec->ordered = false;
 	spin_unlock_bh(&llc->lock);
-	if (!smc_add_link_find_path(llc, first, ordered, &path))
+	if (!smc_add_link_find_path(llc, first, ordered, NULL, &path))
 		return;
-	smc_llc_send_prepare(llc, &msg, SMC_LLC_ADD_LINK, false);
-	if (msg.version > 1) {
-		msg.type = SMC_LLC_REQ_ADD_LINK;
-		smc_llc_list_put_gid(gids, 0, path.gid.gid.raw);
-		msg.req_add_link.gids.raw = gids;
-		msg.req_add_link.gids.count = 1;
-	} else {
-		memcpy(msg.add_link.gid, path.gid.gid.raw, sizeof(msg.add_link.gid));
-		memcpy(msg.add_link.mac, path.gid.mac, sizeof(msg.add_link.mac));
-	}
-	smc_path_put(&path);
-	smc_llc_send_msg(first, &msg);
+	add_link_client_send_request(llc, first, &path);
 	if (retry)
 		smc_recovery_retry_later(llc);
+}
+
+/**
+ * smc_add_link_client_request_wish() - send a request for the port that the operator has named
+ * @llc: LLC state
+ * @first: link that carries the request
+ *
+ * From now on the server's offers have to fit the order, until it is fulfilled or too old. Recovery
+ * work; see smc_llc_send_msg().
+ */
+void smc_add_link_client_request_wish(struct smc_llc *llc, struct smc_link *first)
+{
+	struct smc_link_wish wish;
+	struct smc_path path;
+
+	smc_recovery_get_wish(llc, &wish);
+	if (smc_add_link_find_path(llc, first, true, &wish, &path))
+		add_link_client_send_request(llc, first, &path);
+	else
+		smc_recovery_drop_wish(llc, &wish, LLC_WISH_NO_PORT);
 }
 
 /**
@@ -77,6 +105,7 @@ bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev)
 	/* drop @ev if an exchange runs already: the server repeats the offer */
 	if (!llc->add.active && !llc->dead) {
 		llc->add.request = ev;
+		smc_recovery_client_copy_wish(llc);
 		smc_add_link_begin(llc, ev->link);
 		begun = true;
 	}
@@ -89,6 +118,8 @@ static unsigned int add_link_client_rate_port(struct smc_ib_device *dev, u8 port
 {
 	const struct smc_llc *llc = arg;
 
+	if (!smc_link_wish_fits_port(&llc->add.wish, dev, port))
+		return 0;
 	return smc_topology_rate_port(llc->lgr, dev, port, &llc->add.end);
 }
 
@@ -96,6 +127,7 @@ static unsigned int add_link_client_rate_port(struct smc_ib_device *dev, u8 port
 static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_link *al,
 				struct smc_path *path)
 {
+	const struct smc_link_wish *wish = &llc->add.wish;
 	struct smc_lgr *lgr = llc->lgr;
 	struct smc_path_request want = {
 		.net = lgr->net,
@@ -112,9 +144,16 @@ static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_li
 		return flaw;
 	if (lgr->peer.max_links < 2)
 		return SMC_LLC_REJ_NO_ALT_PATH;
+	if (!smc_link_wish_fits_peer(wish, al->gid)) {
+		smc_link_wish_report(wish, llc, "the server offers another RNIC");
+		return SMC_LLC_REJ_NO_ALT_PATH;
+	}
 	llc->add.end.gid = al->gid;
 	llc->add.end.mac = al->mac;
-	return smc_path_find_further(&want, path) ? SMC_LLC_REJ_NO_ALT_PATH : 0;
+	if (!smc_path_find_further(&want, path))
+		return 0;
+	smc_link_wish_report(wish, llc, "the port does not fit the RNIC that the server offers");
+	return SMC_LLC_REJ_NO_ALT_PATH;
 }
 
 /* Reject the offer: return the request with a reason. */

@@ -63,7 +63,7 @@ void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool
 	rec->ports = false;
 	spin_unlock_bh(&llc->lock);
 	possible = llc->lgr->peer.max_links > 1 && !smc_recovery_is_capped(llc) &&
-		   smc_add_link_is_possible(llc, first, any_port);
+		   smc_add_link_is_possible(llc, first, any_port, NULL);
 	if (!possible) {
 		add_link_server_refuse(llc, first);
 		return;
@@ -76,6 +76,28 @@ void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool
 		rec->any_port |= asked;
 		rec->ports |= ports;
 	}
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_add_link_server_offer_wish() - offer the client the link whose ends the operator has named
+ * @llc: LLC state
+ * @first: link that carries the exchange
+ *
+ * While another exchange has the turn, the order waits. Recovery work.
+ */
+void smc_add_link_server_offer_wish(struct smc_llc *llc, struct smc_link *first)
+{
+	struct smc_link_wish wish;
+
+	smc_recovery_get_wish(llc, &wish);
+	if (!smc_add_link_is_possible(llc, first, true, &wish)) {
+		smc_recovery_drop_wish(llc, &wish, LLC_WISH_NO_PORT);
+		return;
+	}
+	spin_lock_bh(&llc->lock);
+	if (smc_recovery_server_take_wish(llc))
+		smc_add_link_server_begin(llc, first, 1);
 	spin_unlock_bh(&llc->lock);
 }
 
@@ -110,20 +132,25 @@ static bool add_link_server_may_share_port(struct smc_llc *llc, const struct smc
  * Create the new link. The request contains the QP number, so the QP is created before the client
  * decides. @shared: result: the port is used by another link. Return NULL if there is no port,
  * until ports change, or if this host has failed to create the link, which it tries again (RFC 7609
- * section C.8).
+ * section C.8), except for an order that names the ends.
  */
 static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct smc_link *first,
 					     bool *shared)
 {
+	const struct smc_link_wish *wish = &llc->add.wish;
 	struct smc_link *link;
 	struct smc_path path;
 
-	if (!smc_add_link_find_path(llc, first, add_link_server_may_share_port(llc, first), &path))
+	if (!smc_add_link_find_path(llc, first, add_link_server_may_share_port(llc, first), wish,
+				    &path)) {
+		smc_link_wish_report(wish, llc, LLC_WISH_NO_PORT);
 		return NULL;
+	}
 	*shared = smc_topology_uses_port(llc->lgr, path.dev, path.port);
 	link = smc_lgr_add_link(llc->lgr, &path, 0);
 	if (IS_ERR(link)) {
-		smc_recovery_retry_later(llc);
+		smc_link_wish_report(wish, llc, "this host cannot create it");
+		smc_recovery_attempt_failed(llc);
 		return NULL;
 	}
 	/* assumed until the client has named its end */
@@ -131,15 +158,17 @@ static struct smc_link *add_link_server_make(struct smc_llc *llc, const struct s
 	return link;
 }
 
-/* Check the client's end of the new link. */
-static int add_link_server_check(struct smc_lgr *lgr, const struct smc_llc_add_link *al,
+/* Check the client's end of the new link. -EADDRNOTAVAIL: the operator has named another one. */
+static int add_link_server_check(struct smc_llc *llc, const struct smc_llc_add_link *al,
 				 const struct smc_link *link)
 {
 	struct smc_peer_rnic end = { .gid = al->gid, .mac = al->mac };
 
 	if (al->link_num != link->num || !al->qpn || !smc_llc_mtu_is_known(al->mtu))
 		return -EPROTO;
-	switch (smc_topology_check_fit(lgr, link->path.dev, link->path.port, &end)) {
+	if (!smc_link_wish_fits_peer(&llc->add.wish, al->gid))
+		return -EADDRNOTAVAIL;
+	switch (smc_topology_check_fit(llc->lgr, link->path.dev, link->path.port, &end)) {
 	case SMC_LINK_FIT_SYM:
 	case SMC_LINK_FIT_ASYM:
 		return 0;
@@ -161,7 +190,7 @@ static int add_link_server_finish(struct smc_llc *llc, struct smc_link *first,
 {
 	int rc;
 
-	rc = add_link_server_check(llc->lgr, &rsp->add_link, link);
+	rc = add_link_server_check(llc, &rsp->add_link, link);
 	if (!rc)
 		rc = smc_add_link_connect(link, &rsp->add_link);
 	if (rc)
@@ -250,6 +279,7 @@ static struct llc_event *add_link_server_request(struct smc_llc *llc, struct smc
 		ev = smc_add_link_wait_msg(llc, first, SMC_LLC_ADD_LINK, LLC_RSP_TIME, rsp);
 		if (ev && rsp->add_link.rejected) {
 			smc_stats_inc(llc->lgr->net, SMC_STAT_LINK_REJECT);
+			smc_link_wish_report(&llc->add.wish, llc, "the client rejects it");
 			smc_recovery_link_rejected(llc, link && !shared);
 			llc_event_free(ev);
 			return NULL;
@@ -257,7 +287,8 @@ static struct llc_event *add_link_server_request(struct smc_llc *llc, struct smc
 		if (ev)
 			return ev;
 	}
-	smc_recovery_retry_later(llc);
+	smc_link_wish_report(&llc->add.wish, llc, "there is no answer from the client");
+	smc_recovery_attempt_failed(llc);
 	return NULL;
 }
 
@@ -273,8 +304,8 @@ void smc_add_link_server_work(struct work_struct *work)
 	struct smc_llc *llc = container_of(work, struct smc_llc, add_work);
 	struct smc_link *first = llc->add.first;
 	struct smc_llc_msg rsp;
+	struct llc_event *ev = NULL;
 	struct smc_link *link;
-	struct llc_event *ev;
 	bool shared = false;
 	int rc = -ENODEV;
 
@@ -283,7 +314,9 @@ void smc_add_link_server_work(struct work_struct *work)
 	llc->add.num = link ? link->num : 0;
 	spin_unlock_bh(&llc->lock);
 
-	ev = add_link_server_request(llc, first, link, shared, &rsp);
+	/* without a link, ADD LINK still is the answer that a client waits for */
+	if (link || !smc_link_wish_is_set(&llc->add.wish))
+		ev = add_link_server_request(llc, first, link, shared, &rsp);
 	if (ev && link)
 		rc = add_link_server_finish(llc, first, link, &rsp);
 	if (ev) {

@@ -21,6 +21,8 @@
 #define LLC_SENT_TIME	(HZ / 2)	/* completion of the last message before the QP goes */
 #define LLC_CONFIRM_TIME (5 * HZ)	/* CONFIRM LINK of a further link */
 #define LLC_ADD_TIME	(8 * HZ)	/* from ADD LINK to a usable link */
+#define LLC_WISH_TIME	(10 * HZ)	/* an order that names the ends of a link */
+#define LLC_WISH_NO_PORT "no suitable RoCE port of this host has that name any more"
 #define LLC_LINK_NUMS	256		/* link numbers on the wire, of which 0 is unused */
 
 /**
@@ -85,6 +87,8 @@ struct llc_rkey {
  * @first: link that carries the exchange; reference
  * @request: client: the server's ADD LINK
  * @end: client: the server's end as in @request; used by smc_llc.add_work only
+ * @wish: the operator's order that this exchange is to fulfil; set with @active, and used by
+ *	smc_llc.add_work until its end
  * @num: number of the new link; 0 = no new link, or it is committed
  * @inbox: messages for smc_llc.add_work
  * @ninbox: length of @inbox
@@ -99,6 +103,7 @@ struct llc_add {
 	struct smc_link *first;
 	struct llc_event *request;
 	struct smc_peer_rnic end;
+	struct smc_link_wish wish;
 	u8 num;
 	struct list_head inbox;
 	u32 ninbox;
@@ -157,6 +162,10 @@ struct llc_delete {
  * @retry: a link was lost or could not be added: keep trying
  * @retry_at: not before this time, in jiffies
  * @ordered: client: the operator ordered a link: request it for any port
+ * @wish: the operator ordered a link with these ends. Server: until its exchange begins; client:
+ *	until a link with these ends is added
+ * @wish_due: an exchange, or a request, for @wish is to be made; an attempt of its own
+ * @wish_until: jiffies: then @wish is dropped
  */
 struct llc_recovery {
 	bool armed;
@@ -170,6 +179,9 @@ struct llc_recovery {
 	bool retry;
 	unsigned long retry_at;
 	bool ordered;
+	struct smc_link_wish wish;
+	bool wish_due;
+	unsigned long wish_until;
 };
 
 /**
@@ -475,10 +487,31 @@ void smc_recovery_return_requests(struct smc_llc *llc, const u8 *nums);
 void smc_recovery_answer_later(struct smc_llc *llc);
 void smc_recovery_retry_later(struct smc_llc *llc);
 void smc_recovery_link_added(struct smc_llc *llc, u8 num);
+void smc_recovery_attempt_failed(struct smc_llc *llc);
 void smc_recovery_link_rejected(struct smc_llc *llc, bool new_port);
-void smc_recovery_add_ordered(struct smc_llc *llc);
+void smc_recovery_add_ordered(struct smc_llc *llc, const struct smc_link_wish *wish);
+bool smc_recovery_has_wish(struct smc_llc *llc);
+void smc_recovery_get_wish(struct smc_llc *llc, struct smc_link_wish *wish);
+bool smc_recovery_server_take_wish(struct smc_llc *llc);
+void smc_recovery_client_copy_wish(struct smc_llc *llc);
+void smc_recovery_drop_wish(struct smc_llc *llc, const struct smc_link_wish *wish, const char *why);
+void smc_recovery_refuse_wish(struct smc_llc *llc);
+void smc_recovery_expire_wish(struct smc_llc *llc);
 void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num, enum llc_delete_order order);
 void smc_recovery_redundant_removed(struct smc_llc *llc);
+
+/* llc/link_wish.c */
+bool smc_link_wish_names_peer(const struct smc_link_wish *wish);
+bool smc_link_wish_is_set(const struct smc_link_wish *wish);
+bool smc_link_wish_is_same(const struct smc_link_wish *a, const struct smc_link_wish *b);
+bool smc_link_wish_fits_port(const struct smc_link_wish *wish, const struct smc_ib_device *dev,
+			     u8 port);
+bool smc_link_wish_fits_path(const struct smc_link_wish *wish, const struct smc_path *path);
+bool smc_link_wish_fits_peer(const struct smc_link_wish *wish, const u8 *gid);
+bool smc_link_wish_is_met(const struct smc_link_wish *wish, struct smc_lgr *lgr);
+int smc_link_wish_find_port(const struct smc_link_wish *wish, struct net *net);
+void smc_link_wish_report(const struct smc_link_wish *wish, const struct smc_llc *llc,
+			  const char *why);
 
 /* llc/delete_link.c */
 void smc_delete_link_schedule(struct smc_llc *llc, const struct smc_link *link, u32 reason,
@@ -495,8 +528,9 @@ void smc_delete_link_take_response(struct smc_llc *llc, u8 num);
 
 /* llc/add_link.c */
 bool smc_add_link_find_path(struct smc_llc *llc, const struct smc_link *first, bool any_port,
-			    struct smc_path *path);
-bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any_port);
+			    const struct smc_link_wish *wish, struct smc_path *path);
+bool smc_add_link_is_possible(struct smc_llc *llc, const struct smc_link *first, bool any_port,
+			      const struct smc_link_wish *wish);
 void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first);
 bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev,
 			   const struct smc_llc_msg *msg);
@@ -515,11 +549,13 @@ void smc_add_link_end(struct smc_llc *llc);
 
 /* llc/add_link_server.c */
 void smc_add_link_server_offer(struct smc_llc *llc, struct smc_link *first, bool any_port);
+void smc_add_link_server_offer_wish(struct smc_llc *llc, struct smc_link *first);
 void smc_add_link_server_begin(struct smc_llc *llc, struct smc_link *first, unsigned int tries);
 void smc_add_link_server_work(struct work_struct *work);
 
 /* llc/add_link_client.c */
 void smc_add_link_client_request(struct smc_llc *llc, struct smc_link *first);
+void smc_add_link_client_request_wish(struct smc_llc *llc, struct smc_link *first);
 bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev);
 void smc_add_link_client_work(struct work_struct *work);
 

@@ -159,6 +159,144 @@ void smc_recovery_note_attempt(struct smc_llc *llc)
 	llc->recovery.tried = true;
 }
 
+/* ---- orders that name the ends of the link ---- */
+
+static void recovery_wish_forget(struct llc_recovery *rec)
+{
+	memset(&rec->wish, 0, sizeof(rec->wish));
+	rec->wish_due = false;
+}
+
+/**
+ * smc_recovery_has_wish() - check whether an order waits that names the ends of the link
+ * @llc: LLC state
+ *
+ * Any context.
+ *
+ * Return: true if so.
+ */
+bool smc_recovery_has_wish(struct smc_llc *llc)
+{
+	return READ_ONCE(llc->recovery.wish_due);
+}
+
+/**
+ * smc_recovery_get_wish() - begin the attempt for such an order
+ * @llc: LLC state
+ * @wish: result; empty if the order was taken back meanwhile
+ *
+ * A client that has sent its request is done; a server has to take the order when it has the turn.
+ * Other reasons for a link have an attempt of their own, a little later. Any context.
+ */
+void smc_recovery_get_wish(struct smc_llc *llc, struct smc_link_wish *wish)
+{
+	struct llc_recovery *rec = &llc->recovery;
+
+	spin_lock_bh(&llc->lock);
+	smc_recovery_note_attempt(llc);
+	*wish = rec->wish;
+	if (llc->lgr->role == SMC_CLIENT)
+		rec->wish_due = false;
+	smc_llc_timer_recovery_due(llc, TURN_AGAIN);
+	spin_unlock_bh(&llc->lock);
+}
+
+/**
+ * smc_recovery_server_take_wish() - server: take the turn for such an order
+ * @llc: LLC state; llc->lock held
+ *
+ * The last order counts, should there be another one meanwhile.
+ *
+ * Return: true if the order is that of the exchange now, which the caller begins.
+ */
+bool smc_recovery_server_take_wish(struct smc_llc *llc)
+{
+	struct llc_recovery *rec = &llc->recovery;
+
+	lockdep_assert_held(&llc->lock);
+	if (!rec->wish_due || !smc_recovery_take_turn(llc, SMC_LLC_DO_ADD_LINK))
+		return false;
+	llc->add.wish = rec->wish;
+	recovery_wish_forget(rec);
+	return true;
+}
+
+/**
+ * smc_recovery_client_copy_wish() - client: the server's offer has to fit the order, if any
+ * @llc: LLC state; llc->lock held, the exchange is about to begin
+ *
+ * Not before the request was sent: until then the server's reason is another one.
+ */
+void smc_recovery_client_copy_wish(struct smc_llc *llc)
+{
+	struct llc_recovery *rec = &llc->recovery;
+
+	lockdep_assert_held(&llc->lock);
+	if (!rec->wish_due && time_before(jiffies, rec->wish_until))
+		llc->add.wish = rec->wish;
+}
+
+/**
+ * smc_recovery_drop_wish() - such an order cannot be fulfilled
+ * @llc: LLC state
+ * @wish: the order; another one stays
+ * @why: reason, for the kernel log
+ *
+ * Process context, without llc->lock.
+ */
+void smc_recovery_drop_wish(struct smc_llc *llc, const struct smc_link_wish *wish, const char *why)
+{
+	struct llc_recovery *rec = &llc->recovery;
+
+	spin_lock_bh(&llc->lock);
+	if (smc_link_wish_is_same(&rec->wish, wish))
+		recovery_wish_forget(rec);
+	spin_unlock_bh(&llc->lock);
+	smc_link_wish_report(wish, llc, why);
+}
+
+/**
+ * smc_recovery_refuse_wish() - client: the server refuses a request for a link
+ * @llc: LLC state
+ *
+ * Process context, without llc->lock.
+ */
+void smc_recovery_refuse_wish(struct smc_llc *llc)
+{
+	struct smc_link_wish wish = {};
+
+	spin_lock_bh(&llc->lock);
+	if (!llc->recovery.wish_due)
+		wish = llc->recovery.wish;
+	spin_unlock_bh(&llc->lock);
+	smc_recovery_drop_wish(llc, &wish, "the server offers none");
+}
+
+/**
+ * smc_recovery_expire_wish() - drop an order that was not fulfilled in time
+ * @llc: LLC state
+ *
+ * An exchange that runs may fulfil it. Recovery work.
+ */
+void smc_recovery_expire_wish(struct smc_llc *llc)
+{
+	struct llc_recovery *rec = &llc->recovery;
+	struct smc_link_wish wish = {};
+	long left;
+
+	spin_lock_bh(&llc->lock);
+	if (smc_link_wish_is_set(&rec->wish)) {
+		left = rec->wish_until - jiffies;
+		if (left <= 0 && !llc->add.active)
+			wish = rec->wish;
+		else
+			smc_llc_timer_recovery_due(llc, max_t(long, left, TURN_AGAIN));
+	}
+	spin_unlock_bh(&llc->lock);
+	if (smc_link_wish_is_set(&wish))
+		smc_recovery_drop_wish(llc, &wish, "none was offered in time");
+}
+
 /* ---- events that trigger attempts ---- */
 
 /**
@@ -312,6 +450,19 @@ void smc_recovery_retry_later(struct smc_llc *llc)
 }
 
 /**
+ * smc_recovery_attempt_failed() - an ADD LINK exchange did not add a link
+ * @llc: LLC state
+ *
+ * Try again later. An operator's order that names the ends of the link is not repeated, so only
+ * what was tried before is. add_work.
+ */
+void smc_recovery_attempt_failed(struct smc_llc *llc)
+{
+	if (!smc_link_wish_is_set(&llc->add.wish) || READ_ONCE(llc->recovery.retry))
+		smc_recovery_retry_later(llc);
+}
+
+/**
  * smc_recovery_link_added() - a link was added
  * @llc: LLC state
  * @num: link number, possibly that of a link which an operator removed
@@ -330,10 +481,13 @@ void smc_recovery_link_added(struct smc_llc *llc, u8 num)
 	cap->most = max_t(unsigned int, cap->most, usable);
 	/*
 	 * The server's operator ordered this link. On a server the exchange may have begun before
-	 * a link was removed, so a new link does not lift the limit.
+	 * a link was removed, so a new link does not lift the limit, unless this one was ordered.
 	 */
-	if (llc->lgr->role == SMC_CLIENT && usable > cap->max)
+	if ((llc->lgr->role == SMC_CLIENT || smc_link_wish_is_set(&llc->add.wish)) &&
+	    usable > cap->max)
 		recovery_cap_lift(cap);
+	if (smc_link_wish_is_same(&llc->recovery.wish, &llc->add.wish))
+		recovery_wish_forget(&llc->recovery);
 	llc->recovery.retry = false;
 	llc->recovery.ports = true;
 	smc_llc_timer_recovery_due(llc, RECOVERY_SOON);
@@ -351,22 +505,32 @@ void smc_recovery_link_added(struct smc_llc *llc, u8 num)
 void smc_recovery_link_rejected(struct smc_llc *llc, bool new_port)
 {
 	if (new_port || READ_ONCE(llc->recovery.retry))
-		smc_recovery_retry_later(llc);
+		smc_recovery_attempt_failed(llc);
 }
 
 /**
  * smc_recovery_add_ordered() - the operator of this host orders a link: try at once
  * @llc: LLC state
+ * @wish: ends of the link, as far as they are named; replaces those of an earlier order
  *
- * Lifts the limit on the number of links and resets the back-off. Any context.
+ * Resets the back-off. Lifts the limit on the number of links; if the ends are named, that is
+ * lifted when the link is added: otherwise an order that is not fulfilled would bring other links.
+ * Any context.
  */
-void smc_recovery_add_ordered(struct smc_llc *llc)
+void smc_recovery_add_ordered(struct smc_llc *llc, const struct smc_link_wish *wish)
 {
+	struct llc_recovery *rec = &llc->recovery;
+	bool named = smc_link_wish_is_set(wish);
+
 	spin_lock_bh(&llc->lock);
-	recovery_cap_lift(&llc->cap);
-	llc->recovery.period = 0;
-	llc->recovery.any_port = true;
-	llc->recovery.ordered = true;
+	if (!named)
+		recovery_cap_lift(&llc->cap);
+	rec->period = 0;
+	rec->any_port |= !named;
+	rec->ordered |= !named;
+	rec->wish = *wish;
+	rec->wish_due = named;
+	rec->wish_until = jiffies + LLC_WISH_TIME;
 	smc_llc_timer_recovery_due(llc, 0);
 	spin_unlock_bh(&llc->lock);
 }
@@ -388,6 +552,7 @@ void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num, enum llc_delete_or
 	rec->ports = false;
 	rec->retry = false;
 	rec->ordered = false;
+	recovery_wish_forget(rec);
 	recovery_cap_lower(&llc->cap, num, order);
 }
 

@@ -5,6 +5,7 @@
  * peer: the answer says that the exchange has begun, or why it has not.
  */
 #include <linux/smc.h>
+#include <linux/string.h>
 #include <net/net_namespace.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
@@ -14,6 +15,9 @@ const struct nla_policy smc_nl_own_policy[SMC_NETLINK_OWN_MAX + 1] = {
 	[SMC_NETLINK_OWN_LGR_ID] = { .type = NLA_U32 },
 	[SMC_NETLINK_OWN_LINK_ID] = { .type = NLA_U8 },
 	[SMC_NETLINK_OWN_NOW] = { .type = NLA_FLAG },
+	[SMC_NETLINK_OWN_IB_DEV] = { .type = NLA_NUL_STRING, .len = IB_DEVICE_NAME_MAX - 1 },
+	[SMC_NETLINK_OWN_IB_PORT] = NLA_POLICY_MIN(NLA_U8, 1),
+	[SMC_NETLINK_OWN_PEER_GID] = NLA_POLICY_EXACT_LEN(sizeof(union ib_gid)),
 };
 
 /**
@@ -56,6 +60,31 @@ static struct smc_lgr *nl_order_get_lgr(struct genl_info *info)
 	return ERR_PTR(-ENOENT);
 }
 
+/* Read which ends the link is to have. */
+static int nl_order_read_wish(struct genl_info *info, struct smc_link_wish *wish)
+{
+	struct nlattr *dev = info->attrs[SMC_NETLINK_OWN_IB_DEV];
+	struct nlattr *port = info->attrs[SMC_NETLINK_OWN_IB_PORT];
+	struct nlattr *gid = info->attrs[SMC_NETLINK_OWN_PEER_GID];
+
+	memset(wish, 0, sizeof(*wish));
+	if (dev)
+		nla_strscpy(wish->device, dev, sizeof(wish->device));
+	if (port)
+		wish->port = nla_get_u8(port);
+	if (gid)
+		nla_memcpy(&wish->gid, gid, sizeof(wish->gid));
+	if (dev ? !wish->device[0] : !!port) {
+		GENL_SET_ERR_MSG(info, "no RoCE device is named");
+		return -EINVAL;
+	}
+	if (gid && !memchr_inv(&wish->gid, 0, sizeof(wish->gid))) {
+		GENL_SET_ERR_MSG(info, "no RNIC of the peer has the address zero");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /**
  * smc_nl_order_add_link() - doit of SMC_NETLINK_OWN_ADD_LINK
  * @skb: request
@@ -67,12 +96,17 @@ static struct smc_lgr *nl_order_get_lgr(struct genl_info *info)
  */
 int smc_nl_order_add_link(struct sk_buff *skb, struct genl_info *info)
 {
-	struct smc_lgr *lgr = nl_order_get_lgr(info);
+	struct smc_link_wish wish;
+	struct smc_lgr *lgr;
 	int rc;
 
+	rc = nl_order_read_wish(info, &wish);
+	if (rc)
+		return rc;
+	lgr = nl_order_get_lgr(info);
 	if (IS_ERR(lgr))
 		return PTR_ERR(lgr);
-	rc = smc_add_link_order(lgr);
+	rc = smc_add_link_order(lgr, &wish);
 	smc_lgr_put(lgr);
 	switch (rc) {
 	case -EAGAIN:
@@ -82,7 +116,20 @@ int smc_nl_order_add_link(struct sk_buff *skb, struct genl_info *info)
 		GENL_SET_ERR_MSG(info, "the group has as many links as were agreed upon");
 		break;
 	case -ENODEV:
-		GENL_SET_ERR_MSG(info, "no RoCE port of this host leads to a further link");
+		if (wish.device[0])
+			GENL_SET_ERR_MSG(info, "this network namespace has no such RoCE device");
+		else
+			GENL_SET_ERR_MSG(info, "no RoCE port of this host leads to a further link");
+		break;
+	case -ENXIO:
+		GENL_SET_ERR_MSG(info, "the RoCE device has no such port");
+		break;
+	case -EEXIST:
+		GENL_SET_ERR_MSG(info, "the group has a link with these ends already");
+		break;
+	case -EHOSTUNREACH:
+		GENL_SET_ERR_MSG(info,
+				 "the port is down, on another network, or adds no path to the peer");
 		break;
 	case -ENOENT:
 		GENL_SET_ERR_MSG(info, "the link group is about to end");

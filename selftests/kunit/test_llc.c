@@ -1927,9 +1927,282 @@ static void llc_cap_held(struct kunit *test)
 	llc_pair_receive_request(&p);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
-	smc_recovery_add_ordered(p.lgr->llc);
+	smc_recovery_add_ordered(p.lgr->llc, &(struct smc_link_wish){});
 	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 0);
 	KUNIT_EXPECT_FALSE(test, llc_pair_llc(&p)->cap.held);
+	llc_pair_end(&p);
+}
+
+/* ---- orders that name the ends of the link ---- */
+
+/*
+ * The operator orders a link over the only RNIC of this host, to an RNIC of the peer whose GID is
+ * @further beyond that of the first link.
+ */
+static struct smc_link_wish llc_pair_order(struct kunit *test, const struct llc_pair *p, u8 further)
+{
+	struct smc_link_wish wish = { .port = p->first->path.port };
+
+	smc_ib_device_name(p->first->path.dev, wish.device);
+	fake_ib_gid(&wish.gid);
+	wish.gid.raw[SMC_GID_LEN - 1] += further;
+	smc_recovery_add_ordered(p->lgr->llc, &wish);
+	return wish;
+}
+
+static bool llc_pair_has_wish(const struct llc_pair *p)
+{
+	return READ_ONCE(llc_pair_llc(p)->recovery.wish.device[0]);
+}
+
+static bool llc_pair_wait_no_wish(const struct llc_pair *p, unsigned long limit)
+{
+	unsigned long until = jiffies + limit;
+
+	while (llc_pair_has_wish(p) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return !llc_pair_has_wish(p);
+}
+
+/* Which ends fit, and what is refused at once. */
+static void llc_wish_fits(struct kunit *test)
+{
+	struct smc_link_wish wish = {};
+	const struct smc_path *path;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	path = &p.first->path;
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_is_set(&wish));
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_fits_path(&wish, path));
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_is_met(&wish, p.lgr));
+	wish = llc_pair_order(test, &p, 0);
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_is_set(&wish));
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_fits_path(&wish, path));
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_is_met(&wish, p.lgr));
+	wish.port++;
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_fits_path(&wish, path));
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_is_met(&wish, p.lgr));
+	wish.port = 0;
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_fits_path(&wish, path));
+	wish.gid.raw[SMC_GID_LEN - 1]++;
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_is_met(&wish, p.lgr));
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_fits_peer(&wish, p.first->peer_gid.raw));
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_fits_peer(&wish, wish.gid.raw));
+	/* IPv6 */
+	wish.gid.raw[0] = 0xfd;
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_fits_path(&wish, path));
+	wish.device[0] = 'x';
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_fits_port(&wish, path->dev, path->port));
+	KUNIT_EXPECT_EQ(test, smc_link_wish_find_port(&wish, &init_net), -ENODEV);
+	wish.device[0] = 0;
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_is_set(&wish));
+	KUNIT_EXPECT_TRUE(test, smc_link_wish_fits_port(&wish, path->dev, path->port));
+	KUNIT_EXPECT_EQ(test, smc_link_wish_find_port(&wish, &init_net), 0);
+	/* what is refused at once */
+	KUNIT_EXPECT_EQ(test, smc_add_link_order(p.lgr, &wish), -EHOSTUNREACH);
+	memcpy(&wish.gid, &p.first->peer_gid, sizeof(wish.gid));
+	KUNIT_EXPECT_EQ(test, smc_add_link_order(p.lgr, &wish), -EEXIST);
+	strscpy(wish.device, "none0", sizeof(wish.device));
+	KUNIT_EXPECT_EQ(test, smc_add_link_order(p.lgr, &wish), -ENODEV);
+	llc_pair_end(&p);
+}
+
+/* The client's end is the one that the server's operator has named. */
+static void llc_wish_server(struct kunit *test)
+{
+	u64 added = smc_stats_get(&init_net, SMC_STAT_LINK_ADD);
+	struct smc_llc_msg offer, answer, confirm;
+	struct smc_link *link;
+	struct llc_pair p;
+
+	llc_one_begin_v1(test, &p);
+	/* links were removed: that one end is named does not let in any other link */
+	spin_lock_bh(&p.lgr->llc->lock);
+	smc_recovery_delete_ordered(p.lgr->llc, 7, LLC_DELETE_BY_OPERATOR);
+	spin_unlock_bh(&p.lgr->llc->lock);
+	llc_pair_order(test, &p, 1);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, SOON, &offer));
+	KUNIT_EXPECT_FALSE(test, llc_pair_has_wish(&p));
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 1);
+	answer = llc_one_accept(&p, &offer, NULL);
+	link = smc_lgr_get_link_by_num(p.lgr, p.num);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_link_wait_sent(link, SMC_LLC_CONFIRM_LINK, false, 1, &confirm));
+	confirm.response = true;
+	memcpy(confirm.confirm_link.gid, answer.add_link.gid, SMC_GID_LEN);
+	confirm.confirm_link.qpn = answer.add_link.qpn;
+	llc_link_receive(link, &confirm);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	KUNIT_EXPECT_TRUE(test, smc_link_usable(link));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LINK_ADD) - added, 1);
+	KUNIT_EXPECT_FALSE(test, smc_link_wish_is_set(&llc_pair_llc(&p)->add.wish));
+	KUNIT_EXPECT_EQ(test, llc_pair_cap(&p), 0);
+	smc_link_put(link);
+	llc_pair_end(&p);
+}
+
+/*
+ * The client's end is another one: the link is given up, and the order is not tried again. @lost: a
+ * link was lost before, which is.
+ */
+static void llc_check_wish_peer(struct kunit *test, bool lost)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin_v1(test, &p);
+	if (lost)
+		smc_recovery_retry_later(p.lgr->llc);
+	llc_pair_order(test, &p, 2);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, SOON, &msg));
+	llc_one_accept(&p, &msg, NULL);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, false, 1, SOON,
+						  &msg));
+	KUNIT_EXPECT_EQ(test, msg.delete_link.link_num, p.num);
+	KUNIT_EXPECT_EQ(test, msg.delete_link.reason, SMC_LLC_DEL_LOST_PATH);
+	llc_pair_receive_delete(&p, true, 0);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	llc_pair_expect_one_left(test, &p);
+	KUNIT_EXPECT_FALSE(test, llc_pair_has_wish(&p));
+	/* those that were sent */
+	llc_free_slots(p.first);
+	KUNIT_EXPECT_EQ(test, llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, 10 * HZ, &msg),
+			lost);
+	llc_pair_end(&p);
+}
+
+static void llc_wish_other_peer(struct kunit *test)
+{
+	llc_check_wish_peer(test, false);
+}
+
+static void llc_wish_lost(struct kunit *test)
+{
+	llc_check_wish_peer(test, true);
+}
+
+/* The client rejects the offer, which the server would repeat without an order. */
+static void llc_wish_rejected(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	memset(&p.first->peer_gid, 0, sizeof(p.first->peer_gid));
+	llc_pair_order(test, &p, 1);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, SOON, &msg));
+	msg.response = true;
+	msg.add_link.rejected = true;
+	msg.add_link.reason = SMC_LLC_REJ_NO_ALT_PATH;
+	msg.add_link.has_ext = false;
+	llc_pair_receive(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_FALSE(test, llc_pair_llc(&p)->recovery.retry);
+	llc_pair_end(&p);
+}
+
+/* The RNIC is gone or renamed when its turn comes: there is neither an offer nor a request. */
+static void llc_run_wish_gone(struct kunit *test, enum smc_role role)
+{
+	struct smc_link_wish wish;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin(test, &p, role, SMC_PEER_CAPS_TAG_1);
+	memset(&p.first->peer_gid, 0, sizeof(p.first->peer_gid));
+	/* so that the order waits */
+	p.lgr->ready = false;
+	wish = llc_pair_order(test, &p, 1);
+	strscpy(wish.device, "none0", sizeof(wish.device));
+	smc_recovery_add_ordered(p.lgr->llc, &wish);
+	p.lgr->ready = true;
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_no_wish(&p, 5 * HZ));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_ADD_LINK, false, &msg), 0);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_REQ_ADD_LINK, false, &msg), 0);
+	KUNIT_EXPECT_EQ(test, llc_pair_running(&p), SMC_LLC_X_IDLE);
+	llc_pair_end(&p);
+}
+
+static void llc_wish_gone_server(struct kunit *test)
+{
+	llc_run_wish_gone(test, SMC_SERVER);
+}
+
+static void llc_wish_gone_client(struct kunit *test)
+{
+	llc_run_wish_gone(test, SMC_CLIENT);
+}
+
+/* Version 1: the server offers a link to the RNIC with GID @gid. */
+static void llc_pair_receive_offer(const struct llc_pair *p, const union ib_gid *gid)
+{
+	struct smc_llc_msg msg = {
+		.type = SMC_LLC_ADD_LINK, .version = 1,
+		.add_link = { .qpn = ENV_PEER_QPN, .link_num = 2, .mtu = SMC_MTU_1024 },
+	};
+
+	memcpy(msg.add_link.gid, gid, sizeof(*gid));
+	llc_pair_receive(p, &msg);
+}
+
+/*
+ * A client's order: the request names the port, an offer of another RNIC than the order names is
+ * rejected, and the order is dropped when it is too old.
+ */
+static void llc_wish_client(struct kunit *test)
+{
+	struct smc_link_wish wish;
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin_client(test, &p);
+	p.lgr->peer.version = 1;
+	wish = llc_pair_order(test, &p, 1);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, false, 1, SOON, &msg));
+	KUNIT_EXPECT_MEMEQ(test, msg.add_link.gid, p.first->path.gid.gid.raw, SMC_GID_LEN);
+	KUNIT_EXPECT_TRUE(test, llc_pair_has_wish(&p));
+	KUNIT_EXPECT_FALSE(test, smc_recovery_has_wish(p.lgr->llc));
+	wish.gid.raw[SMC_GID_LEN - 1]++;
+	llc_pair_receive_offer(&p, &wish.gid);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_ADD_LINK, true, 1, SOON, &msg));
+	KUNIT_EXPECT_TRUE(test, msg.add_link.rejected);
+	KUNIT_EXPECT_EQ(test, msg.add_link.reason, SMC_LLC_REJ_NO_ALT_PATH);
+	KUNIT_EXPECT_TRUE(test, llc_pair_has_wish(&p));
+	/* late by an eighth at most: the wheel's granularity */
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_no_wish(&p, 12 * HZ));
+	/* the request was not repeated */
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_ADD_LINK, false, &msg), 1);
+	llc_pair_end(&p);
+}
+
+/* The server refuses the request, or the link is removed by order: the order ends. */
+static void llc_wish_refused(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin_client(test, &p);
+	llc_pair_order(test, &p, 1);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_REQ_ADD_LINK, false, 1, SOON,
+						  &msg));
+	KUNIT_ASSERT_EQ(test, msg.req_add_link.gids.count, 1);
+	KUNIT_EXPECT_MEMEQ(test, msg.req_add_link.gids.raw, p.first->path.gid.gid.raw, SMC_GID_LEN);
+	msg.response = true;
+	msg.req_add_link.gids.count = 0;
+	llc_pair_receive(&p, &msg);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_no_wish(&p, SOON));
+	llc_pair_order(test, &p, 1);
+	spin_lock_bh(&p.lgr->llc->lock);
+	smc_recovery_delete_ordered(p.lgr->llc, 2, LLC_DELETE_BY_OPERATOR);
+	spin_unlock_bh(&p.lgr->llc->lock);
+	KUNIT_EXPECT_FALSE(test, llc_pair_has_wish(&p));
 	llc_pair_end(&p);
 }
 
@@ -2320,6 +2593,15 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(llc_request_unanswered),
 	KUNIT_CASE(llc_ordered_server),
 	KUNIT_CASE(llc_ordered_fails),
+	KUNIT_CASE(llc_wish_fits),
+	KUNIT_CASE(llc_wish_server),
+	KUNIT_CASE_SLOW(llc_wish_other_peer),
+	KUNIT_CASE_SLOW(llc_wish_lost),
+	KUNIT_CASE(llc_wish_rejected),
+	KUNIT_CASE_SLOW(llc_wish_gone_server),
+	KUNIT_CASE_SLOW(llc_wish_gone_client),
+	KUNIT_CASE_SLOW(llc_wish_client),
+	KUNIT_CASE(llc_wish_refused),
 	KUNIT_CASE(llc_cap_hint),
 	KUNIT_CASE(llc_cap_foreign),
 	KUNIT_CASE(llc_cap_held),

@@ -33,7 +33,8 @@ PUTS = {"nla_put_u8": "u8", "nla_put_u16": "u16", "nla_put_u32": "u32", "nla_put
 POLICY_TYPES = {"NLA_STRING": "string", "NLA_NUL_STRING": "string", "NLA_U8": "u8", "NLA_U32": "u32",
                 "NLA_FLAG": "flag"}
 # Limits in policies that are not defined in a header of the project
-LIMITS = {"IFNAMSIZ": 16, "IB_DEVICE_NAME_MAX": 64, "U16_MAX": 65535, "sizeof(struct in6_addr)": 16}
+LIMITS = {"IFNAMSIZ": 16, "IB_DEVICE_NAME_MAX": 64, "U16_MAX": 65535, "sizeof(struct in6_addr)": 16,
+          "sizeof(union ib_gid)": 16}
 
 
 def read(path):

@@ -8,12 +8,12 @@
 
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <smc/rdma/ib.h>
 
 struct net;
 struct smc_lgr;
 struct smc_link;
 struct smc_region;
-union ib_gid;
 
 extern const struct smc_lgr_ctl_events smc_llc_events;
 
@@ -45,7 +45,20 @@ void smc_llc_timer_region_added(struct smc_lgr *lgr);
 void smc_test_link_probe_lgr(struct smc_lgr *lgr);
 void smc_test_link_probe_gid(struct net *net, const union ib_gid *gid);
 
-int smc_add_link_order(struct smc_lgr *lgr);
+/**
+ * struct smc_link_wish - the ends that an operator wants a further link to have
+ * @gid: GID of the peer's RNIC; zero: any
+ * @device: name of the RoCE device of this host; empty: any. Compared when the link is made,
+ *	because devices may be renamed
+ * @port: its port; 0: any, as without @device
+ */
+struct smc_link_wish {
+	union ib_gid gid;
+	char device[IB_DEVICE_NAME_MAX];
+	u8 port;
+};
+
+int smc_add_link_order(struct smc_lgr *lgr, const struct smc_link_wish *wish);
 int smc_delete_link_order(struct smc_lgr *lgr, u8 num);
 
 #endif

@@ -130,7 +130,11 @@
 #define SMC_NETLINK_OWN_LGR_ID			1	/* u32, as in SMC_NLA_LGR_R_ID */
 #define SMC_NETLINK_OWN_LINK_ID			2	/* u8, as in SMC_NLA_LINK_ID */
 #define SMC_NETLINK_OWN_NOW			3	/* flag */
-#define SMC_NETLINK_OWN_MAX			3
+/* ADD_LINK only: the ends of the link; what is absent is not restricted. */
+#define SMC_NETLINK_OWN_IB_DEV			4	/* string, RoCE device of this host */
+#define SMC_NETLINK_OWN_IB_PORT			5	/* u8, its port; not without IB_DEV */
+#define SMC_NETLINK_OWN_PEER_GID		6	/* 16 bytes, GID of the peer's RNIC */
+#define SMC_NETLINK_OWN_MAX			6
 
 /* ---- rules ---- */
 
