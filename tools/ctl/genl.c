@@ -313,7 +313,7 @@ int ctl_link_read(struct json_object *links)
 }
 
 /**
- * cmd_link() - smcctl link [show], add GROUP, del GROUP LINK
+ * cmd_link() - smcctl link [show], add GROUP [END...], del GROUP LINK
  * @opts: command line
  * @argc: number of words
  * @argv: words behind the name of the object

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define MAX_UEIDS 4
-#define OWN_ATTRS 3
+#define OWN_ATTRS 3	/* those that are numbers; then the ends of a link to add */
 
 /* --- UEIDs, kept in a file as lines of 32 characters --- */
 
@@ -220,12 +220,15 @@ void fake_link_modify(const struct nlmsghdr *req, int cmd)
 		int cmd;
 		const char *text;
 	} known[] = {
-		{ OWN_ADD_LINK, "256 0 0" }, { OWN_DEL_LINK, "256 2 0" },
+		{ OWN_ADD_LINK, "256 0 0" }, { OWN_ADD_LINK, "256 0 0 device rxe0" },
+		{ OWN_ADD_LINK, "256 0 0 device rxe0 port 1 peer ::ffff:10.0.0.2" },
+		{ OWN_ADD_LINK, "256 0 0 peer fe80::1" }, { OWN_DEL_LINK, "256 2 0" },
 		{ OWN_DEL_LGR, "256 0 0" }, { OWN_DEL_LGR, "512 0 1" },
 	};
 	unsigned int part[OWN_ATTRS + 1] = { 0 };
+	char text[256], device[80] = "", port[16] = "", peer[INET6_ADDRSTRLEN + 8] = "";
+	char gid[INET6_ADDRSTRLEN];
 	const struct nlattr *attr;
-	char text[64];
 	size_t i;
 
 	mnl_attr_for_each(attr, req, sizeof(struct genlmsghdr)) {
@@ -237,8 +240,16 @@ void fake_link_modify(const struct nlmsghdr *req, int cmd)
 			part[type] = mnl_attr_get_u8(attr);
 		else if (type == 3)
 			part[type] = !mnl_attr_get_payload_len(attr);
+		else if (type == 4)
+			snprintf(device, sizeof(device), " device %s", mnl_attr_get_str(attr));
+		else if (type == 5)
+			snprintf(port, sizeof(port), " port %u", mnl_attr_get_u8(attr));
+		else if (type == 6 && inet_ntop(AF_INET6, mnl_attr_get_payload(attr), gid,
+						sizeof(gid)))
+			snprintf(peer, sizeof(peer), " peer %s", gid);
 	}
-	snprintf(text, sizeof(text), "%u %u %u", part[1], part[2], part[3]);
+	snprintf(text, sizeof(text), "%u %u %u%s%s%s", part[1], part[2], part[3], device, port,
+		 peer);
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		if (known[i].cmd != cmd || strcmp(known[i].text, text))
 			continue;

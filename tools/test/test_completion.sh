@@ -50,6 +50,9 @@ expect_match 'pnet add netdev' '*lo*' completed pnet add NET1 netdev l
 expect 'pnet add, both devices' 'ibdev' completed pnet add NET1 netdev eth0 i
 expect 'linkgroup del' '0x00000100' completed linkgroup del ''
 expect 'linkgroup del now' 'now' completed linkgroup del 0x00000100 ''
+expect 'link add' '0x00000100' completed link add ''
+expect 'link add, an end' 'device port peer' completed link add 0x00000100 ''
+expect 'link add, the other end' 'peer' completed link add 0x00000100 device rxe0 pe
 expect 'link del' '1 2' completed link del 0x00000100 ''
 expect 'link del of another group' '' completed link del 0x00000200 ''
 expect 'reason' '0x03030000 0x03030001 0x03030002 0x03030003 0x03030004 0x03030005 0x03030006

@@ -62,6 +62,7 @@ table <<END
 2 normal smcctl sock kill
 2 normal smcctl linkgroup foo
 2 normal smcctl link del 1 x
+2 normal smcctl link add 1 port 1
 2 normal smcctl ueid add a
 2 normal smcctl pnet add NET1
 2 normal smcctl policy add deny colour red

@@ -196,6 +196,9 @@ policy add allow number 7 local 10.1.2.0/24 local-port 443
 policy flush
 link add 0x00000100
 link add 7
+link add 256 device rxe0 port 1 peer 10.0.0.2
+link add 256 device rxe0 port 3
+link add 256 port 1
 link del 0x00000100 2
 link del 0x00000100 0
 linkgroup del 0x00000100

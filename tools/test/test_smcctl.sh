@@ -330,6 +330,26 @@ done
 # --- changes of link groups and links ---
 expect 'link add' '' ctl normal link add 0x00000100
 expect 'link add, decimal' '' ctl normal link add 256
+expect 'link add over an RNIC' '' ctl normal link add 256 device rxe0
+expect 'link add to an RNIC of the peer' '' ctl normal link add 256 peer fe80::1
+expect 'link add, all ends' '' ctl normal link add 256 device rxe0 port 1 peer 10.0.0.2
+expect 'link add, another order of words' '' ctl normal link add 256 peer 10.0.0.2 device rxe0 port 1
+expect "link add, ends: the kernel's text" \
+	'smcctl: adding a link: 256 0 0 device rxe9 port 255 peer fe80::2' \
+	ctl normal link add 256 device rxe9 port 255 peer fe80::2
+for words in 'port 1' 'port 1 device rxe0' 'device rxe0 port 0' 'device rxe0 port 256' \
+	'device rxe0 device rxe1' 'peer 10.0.0.0/8' 'peer 10.0.0.2/32' 'peer host' 'peer ::1 peer ::2' \
+	"device $(printf '%064d' 0)" 'netdev eth0'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "link add, $words" "smcctl: '*' is no end of a link*" ctl normal link add 1 $words
+done
+expect_usage 'link add, device without a name' "smcctl: 'device ' is no end*" \
+	ctl normal link add 1 device ''
+for words in '2' 'device' 'device rxe0 port' 'device rxe0 peer'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "link add, value missing: $words" "smcctl: '*' lacks its value" \
+		ctl normal link add 1 $words
+done
 expect 'link del' '' ctl normal link del 0x00000100 2
 expect 'linkgroup del' '' ctl normal linkgroup del 0x100
 expect 'linkgroup del now' '' ctl normal linkgroup del 0x200 now
@@ -342,7 +362,7 @@ expect_rc 'link add: status 1' 1 ctl normal link add 7
 expect 'link add to another module' \
 	'smcctl: the loaded smc module does not support adding a link' ctl unknown link add 1
 expect_match 'link del without right' 'smcctl: *CAP_NET_ADMIN*' ctl denied link del 1 1
-for words in 'add' 'del 1' 'add 1 2' 'del 1 2 3' 'foo'; do
+for words in 'add' 'del 1' 'del 1 2 3' 'foo'; do
 	# shellcheck disable=SC2086 # words
 	expect_usage "link $words" 'smcctl: link is followed by*' ctl normal link $words
 done
@@ -428,7 +448,7 @@ expect_usage 'a beginning of two objects' "smcctl: 'l' may be linkgroup or link"
 expect_usage 'a beginning of two commands' 'smcctl: sock is followed by: *' ctl normal sock p 1
 expect_usage 'an empty word' "smcctl: unknown object ''*" ctl normal ''
 expect_usage 'disable is not shown' 'smcctl: disable takes no *' ctl normal disable show
-expect 'help of an object' 'smcctl [-ejv] link [show | add GROUP | del GROUP LINK]
+expect 'help of an object' 'smcctl [-ejv] link [show | add GROUP [device DEV [port N]] [peer GID] | del GROUP LINK]
   links of all groups' ctl normal link help
 expect 'help OBJECT is the same' "$(ctl normal check help)" ctl normal help check
 expect 'help is --help' "$(ctl normal --help)" ctl normal help
