@@ -342,6 +342,9 @@ $waits "$p-devices" --topology netns --links 3 --module ours --script "$cases/de
 # the links of groups
 run "$p-links" --topology netns --links 2 --module ours --script "$cases/links.sh" \
 	--add "$tests/bench/smc_hold" --timeout 750
+# ... with a third RNIC, between which the operator chooses
+run "$p-links-named" --topology netns --links 3 --module ours --script "$cases/links.sh" \
+	--env "LINKS_OF=named:200 unload:60" --timeout 300
 # ... in virtual time: latencies, writers without rings, and links that are lost again and again
 [ "$flavour" = debug ] || run "$p-links-time" --topology netns --virtual-time --links 2 \
 	--module ours --script "$cases/links.sh" --add "$tests/bench/smc_hold" --env TIMED=y \

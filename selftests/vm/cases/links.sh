@@ -3,7 +3,8 @@
 #
 # The links of a group: which links are added, which are rejected, and what happens to them when
 # ports go down and up. Two RNICs on each host, rxe0 and rxe1 over eth0 and eth1, subnets
-# 10.0.0.0/24 and 10.0.1.0/24 (vm.py --links 2). Host 2 connects. Checked: the links of the group
+# 10.0.0.0/24 and 10.0.1.0/24 (vm.py --links 2); "named" has a third one, likewise (--links 3).
+# Host 2 connects. Checked: the links of the group
 # by netlink on both hosts, the counters of our module, the packets of each RNIC.
 #
 #   INTREE    client | server: the side with the in-tree family
@@ -690,6 +691,108 @@ case_operator()
 	expect "links added" "$(grown link_add)" -eq 3
 	expect "links deleted" "$(grown link_del)" -eq 2
 	expect "links that failed" "$(grown link_fail)" -eq 0
+	expect "groups ended" "$terms" -eq 0
+	/t/smcctl pnet flush
+}
+
+# link_beside RNIC: number of the active link that is not over it
+link_beside()
+{
+	/t/smcctl link | awk -v d="$1" '$3 == "active" && $7 != d { print $2 }'
+}
+
+# order_by HOST ARGUMENT...: the operator of this host orders a link with these ends
+order_by()
+{
+	by_=$1
+	shift
+	sync_barrier "order$((orders += 1))" || exit 1
+	[ "$HOST" != "$by_" ] || /t/smcctl link add "$(group 1)" "$@" || fail "not begun: $*"
+}
+
+# remove_by HOST: the operator of this host removes the link that is not over rxe0
+remove_by()
+{
+	sync_barrier "order$((orders += 1))" || exit 1
+	[ "$HOST" != "$1" ] || /t/smcctl link del "$(group 1)" "$(link_beside rxe0)" || fail "not begun"
+	expect_links 1 single
+}
+
+# expect_ends RNIC: the second link is over that one; both hosts have the same
+expect_ends()
+{
+	expect_links 2 symmetric
+	expect "devices" "$(devices_of_links)" = "rxe0 $1 "
+}
+
+# expect_no_link WORDS HOST: the order is not fulfilled, says the log of that host, and not tried again
+expect_no_link()
+{
+	[ "$HOST" != "$2" ] || wait_for 20 logged "$1" || { show; fail "no line '$1'"; }
+	sleep 5
+	expect_links 1 single
+}
+
+logged()
+{
+	dmesg | grep -q "$1"
+}
+
+# Three RNICs on each host, two links: the operator says which.
+named_links()
+{
+	[ -z "$named" ] || { two_links; return; }
+	named=y
+	expect_links 2 symmetric
+	peer_=$(peer)
+	refused "these ends already" link add "$(group 1)" peer "10.0.0.$peer_"
+	refused "as many links as" link add "$(group 1)" device rxe2 peer "10.0.0.$peer_"
+	remove_by 1
+	refused "no such RoCE device" link add "$(group 1)" device rxe9
+	refused "has no such port" link add "$(group 1)" device rxe1 port 2
+	refused "these ends already" link add "$(group 1)" device rxe0 peer "10.0.0.$peer_"
+	ip link set eth2 down
+	refused "port is down" link add "$(group 1)" device rxe2
+	ip link set eth2 up
+	wait_for 10 port_active rxe2 || fail "rxe2 stays down"
+	sync_barrier refused || exit 1
+
+	# Of the client's RNICs that are free, the one in the subnet of the server's is the best.
+	order_by 1 device rxe2
+	expect_ends rxe2
+	refused "as many links as" link add "$(group 1)" device rxe1 peer "10.0.1.$peer_"
+	remove_by 1
+	order_by 1 device rxe1 port 1 peer 10.0.1.2
+	expect_ends rxe1
+	remove_by 1
+	# so this one is never the client's choice
+	order_by 1 device rxe2 peer 10.0.1.2
+	expect_no_link "the peer's end is not the ordered one" 1
+	order_by 1 peer 10.0.2.2 device rxe2
+	expect_ends rxe2
+
+	# The server offers what it has: one RNIC is free. (Only the client's order counts, because it is the
+	# client's operator who has removed the link.)
+	remove_by 2
+	[ "$HOST" = 2 ] || ip link set eth2 down
+	order_by 2 device rxe1 peer 10.0.2.1
+	expect_no_link "the server offers another RNIC" 2
+	order_by 2 device rxe1 peer 10.0.1.1
+	expect_ends rxe1
+	[ "$HOST" = 2 ] || ip link set eth2 up
+}
+
+case_named()
+{
+	named='' orders=0
+	one_pnetid
+	pnet add NET1 netdev eth2 ibdev rxe2
+	with_group named_links
+	# on the client a link that the server has given up, or one that the client has rejected
+	[ "$HOST" = 2 ] || expect "links not added" "$(grown link_add_fail)" -eq 1
+	[ "$HOST" = 1 ] || expect "offers rejected" "$(grown link_reject)" -ge 1
+	expect "links that failed" "$(grown link_fail)" -eq 0
+	expect "connections aborted" "$(grown conn_abort)" -eq 0
 	expect "groups ended" "$terms" -eq 0
 	/t/smcctl pnet flush
 }
