@@ -15,7 +15,7 @@
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
-	operator:120 group_ends:120 many_regions:150 v1_many_regions:150
+	operator:120 backup:150 group_ends:120 many_regions:150 v1_many_regions:150
 	rings:150 unload:60"
 # (In real time a busy machine adds to the latencies that "policies" compares, and "forgets" takes 20
 # minutes.)
@@ -1045,6 +1045,77 @@ case_policies()
 	[ "$HOST" = 1 ] || tc qdisc add dev eth1 root netem delay $((30 * SLOWNESS))ms limit 10000
 	with_group policies
 	[ "$HOST" = 1 ] || tc qdisc del dev eth1 root
+	policy 0
+	/t/smcctl pnet flush
+}
+
+# --- spare links ---
+
+packets_of()
+{
+	sent_by "$1" 2> /dev/null || echo 0
+}
+
+# stream_over RNIC OTHER: the stream is over that RNIC; the other one has a tenth of its packets at most, those
+# of TEST LINK and of a move
+stream_over()
+{
+	a_=$(packets_of "$1") b_=$(packets_of "$2")
+	sleep 2
+	a_=$(($(packets_of "$1") - a_)) b_=$(($(packets_of "$2") - b_))
+	[ "$a_" -ge 100 ] && [ "$b_" -le "$((a_ / 10))" ]
+}
+
+expect_stream()
+{
+	wait_for "$((20 * SLOWNESS))" stream_over "$1" "$2" || {
+		show
+		fail "in two seconds $a_ packets of rxe$1, $b_ of rxe$2"
+	}
+}
+
+# The RNIC with which the group began has all bytes, of a connection that exists, too: until it is lost, and
+# when it is there again.
+first_and_spare()
+{
+	[ -z "$spared" ] || { two_links; return; }
+	spared=y
+	two_links
+	if [ "$HOST" = 2 ]; then
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
+			--timeout 60000 stream:16000 > /run/bulk 2>&1 &
+		bulk=$!
+	fi
+	expect_stream 0 1
+	sync_barrier first 100 || exit 1
+	[ "$HOST" = 1 ] || /usr/sbin/rdma link delete rxe0 || fail "rxe0 stays"
+	expect_links 1 single
+	expect_stream 1 0
+	sync_barrier spare 100 || exit 1
+	if [ "$HOST" = 2 ]; then
+		add_rxe 0 eth0 || fail "no rxe0"
+		# its counters begin at zero
+		sent0=0
+	fi
+	two_links
+	expect_stream 0 1
+	sync_barrier again 100 || exit 1
+	[ "$HOST" = 1 ] || { kill "$bulk"; wait "$bulk" 2> /dev/null; }
+}
+
+case_backup()
+{
+	spared=
+	one_pnetid
+	policy 4
+	sysctl -q -w net.smc.smcr_balance=1 net.smc.smcr_testlink_time=2
+	with_group first_and_spare
+	# both directions of the one that is kept open, and of the stream
+	expect "connections moved" "$(grown conn_move)" -ge 2
+	expect "connections moved back" "$(grown conn_balance)" -ge 2
+	expect "packets of rxe0" "$packets0" -ge 256
+	expect "groups ended" "$terms" -eq 0
+	sysctl -q -w net.smc.smcr_balance=0 net.smc.smcr_testlink_time=30
 	policy 0
 	/t/smcctl pnet flush
 }
