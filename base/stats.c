@@ -159,6 +159,8 @@ static const char *const stat_names[SMC_STAT_MAX] = {
 	[SMC_STAT_UPGRADE_WITHDRAWN]	= "upgrade_withdrawn",
 	[SMC_STAT_UPGRADED]		= "upgraded",
 	[SMC_STAT_UPGRADE_TCP_BYTES]	= "upgrade_tcp_bytes",
+	[SMC_STAT_AUTOSMC_TCP]		= "autosmc_tcp",
+	[SMC_STAT_AUTOSMC_PROBE]	= "autosmc_probe",
 };
 
 static struct stats_net *stats_of_net(struct net *net)

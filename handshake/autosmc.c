@@ -30,6 +30,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/handshake/autosmc.h>
 
 #define TCP_TIME_MIN	(30 * HZ)
@@ -186,6 +187,10 @@ bool smc_autosmc_wants_tcp(struct net *net, struct smc_autosmc_conn *conn,
 	e = autosmc_find(a, &conn->key, false);
 	tcp = e && autosmc_decide(net, e, &conn->probe);
 	spin_unlock_bh(&a->lock);
+	if (tcp)
+		smc_stats_inc(net, SMC_STAT_AUTOSMC_TCP);
+	else if (conn->probe)
+		smc_stats_inc(net, SMC_STAT_AUTOSMC_PROBE);
 	return tcp;
 }
 

@@ -56,6 +56,10 @@ static const struct {
 	  "Buffers that were not allocated, because a limit of memory was reached." },
 	{ "elem_quarantine", "smc_elements_quarantined_total",
 	  "Buffer elements kept out of use because the peer did not confirm the close." },
+	{ "autosmc_tcp", "smc_autosmc_tcp_total",
+	  "Connections that are TCP because earlier ones were short." },
+	{ "autosmc_probe", "smc_autosmc_probes_total",
+	  "Connections with which AUTOSMC tried SMC again." },
 };
 
 static void head_write(FILE *out, const char *name, const char *type, const char *help)

@@ -120,6 +120,8 @@ enum smc_stat {
 	SMC_STAT_UPGRADE_WITHDRAWN,	/* requests withdrawn before GO */
 	SMC_STAT_UPGRADED,		/* connections that changed over to RDMA */
 	SMC_STAT_UPGRADE_TCP_BYTES,	/* bytes before S of each direction of them */
+	SMC_STAT_AUTOSMC_TCP,		/* connections that AUTOSMC made TCP: others were short */
+	SMC_STAT_AUTOSMC_PROBE,		/* connections with which it tried SMC again */
 	SMC_STAT_MAX
 };
 
