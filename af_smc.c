@@ -225,25 +225,24 @@ static u16 sock_connect_read_addr(const void *addr, int len, struct in6_addr *pe
 	return 0;
 }
 
-/*
- * Return the reason why options, rules or AUTOSMC exclude SMC with this address, or 0. The
- * clcsock's connect() checks that the address is valid.
- */
-static u32 sock_connect_refused(struct smc_sock *smc, const struct in6_addr *peer, u16 port)
+/* Return the reason why an option or a rule excludes SMC for a client with this path, or 0. */
+static u32 sock_connect_refused(struct smc_sock *smc, const struct smc_rules_path *path)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
-	struct smc_rules_path path;
 
 	if (test_bit(SMC_SF_TCP_ONLY, &smc->flags))
 		return SMC_CLC_DECL_SOCKOPT;
-	smc_rules_path(smc->clcsock.sock->sk, &path);
-	path.remote.addr = *peer;
-	path.remote.port = port;
-	if (smc_rules_check_deny(net, &path, false))
-		return SMC_CLC_DECL_RULE;
-	if (smc_autosmc_wants_tcp(net, &smc->autosmc, &path, false, sk_uid(smc_sock_sk(smc))))
+	return smc_rules_check_deny(net, path, false) ? SMC_CLC_DECL_RULE : 0;
+}
+
+/* Return the reason why a client that could begin a rendezvous uses TCP, or 0. */
+static u32 sock_connect_declined(struct smc_sock *smc, const struct smc_rules_path *path)
+{
+	struct net *net = sock_net(smc_sock_sk(smc));
+
+	if (smc_autosmc_wants_tcp(net, &smc->autosmc, path, false, sk_uid(smc_sock_sk(smc))))
 		return SMC_CLC_DECL_SHORT;
-	return 0;
+	return smc_hs_check_allowed(net, &path->remote.addr, path->remote.port);
 }
 
 /*
@@ -253,21 +252,24 @@ static u32 sock_connect_refused(struct smc_sock *smc, const struct in6_addr *pee
 static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
 	struct sock *sk = smc_sock_sk(smc);
-	struct in6_addr peer;
+	struct smc_rules_path path;
 	u32 force_tcp;
-	u16 port;
 	int rc;
 
 	sock_owned_by_me(sk);
 	if (!smc_sock_is_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
-	port = sock_connect_read_addr(addr, len, &peer);
-	force_tcp = sock_connect_refused(smc, &peer, port);
-	if (!force_tcp && smc_deferred_suits(smc, &peer, port) && !smc_deferred_start(smc))
+	smc_rules_path(smc->clcsock.sock->sk, &path);
+	/* the clcsock's connect() checks that the address is valid */
+	path.remote.port = sock_connect_read_addr(addr, len, &path.remote.addr);
+	force_tcp = sock_connect_refused(smc, &path);
+	if (!force_tcp && smc_deferred_suits(smc, &path.remote.addr, path.remote.port) &&
+	    !smc_deferred_start(smc))
 		return SMC_DEFERRED_OVER;
+	/* not before: it may make the caller AUTOSMC's probe, and a deferred one tries nothing */
 	if (!force_tcp)
-		force_tcp = smc_hs_check_allowed(sock_net(sk), &peer, port);
+		force_tcp = sock_connect_declined(smc, &path);
 	if (force_tcp)
 		smc_clcsock_withdraw_option(&smc->clcsock);
 	else

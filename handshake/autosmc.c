@@ -280,6 +280,27 @@ void smc_autosmc_note(struct net *net, const struct smc_autosmc_conn *conn,
 }
 
 /**
+ * smc_autosmc_forget() - forget the connections with the key of one
+ * @net: namespace
+ * @conn: the connection; nothing is learned from it
+ *
+ * Any context.
+ */
+void smc_autosmc_forget(struct net *net, const struct smc_autosmc_conn *conn)
+{
+	struct autosmc *a = autosmc_of(net);
+	struct autosmc_entry *e;
+
+	if (!conn->key.port)
+		return;
+	spin_lock_bh(&a->lock);
+	e = autosmc_find(a, &conn->key, false);
+	if (e)
+		autosmc_forget(e);
+	spin_unlock_bh(&a->lock);
+}
+
+/**
  * smc_autosmc_flush() - forget all
  * @net: namespace
  */

@@ -230,7 +230,10 @@ static u64 accept_count_bytes(struct smc_sock *smc)
 	return stats.tx_bytes + stats.rx_bytes;
 }
 
-/* Let AUTOSMC learn from a connection that a program closes, over SMC or for its sake over TCP. */
+/*
+ * Let AUTOSMC learn from a connection that a program closes, over SMC or for its sake over TCP. It
+ * has no say where the next one may begin as TCP, and change over if that pays (decision 0023).
+ */
 static void accept_note_use(struct smc_sock *smc)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
@@ -238,6 +241,10 @@ static void accept_note_use(struct smc_sock *smc)
 
 	if (!smc_autosmc_is_on(net) || (!use.smc && smc->own_reason != SMC_CLC_DECL_SHORT))
 		return;
+	if (use.smc && smc_deferred_may_replace(smc)) {
+		smc_autosmc_forget(net, &smc->autosmc);
+		return;
+	}
 	use.bytes = accept_count_bytes(smc);
 	use.time = jiffies - smc->began_at;
 	smc_autosmc_note(net, &smc->autosmc, &use);
@@ -398,7 +405,9 @@ static u32 accept_child_declined(struct smc_sock *child, const struct smc_rules_
 {
 	struct net *net = sock_net(smc_sock_sk(child));
 
-	if (smc_autosmc_wants_tcp(net, &child->autosmc, path, true, GLOBAL_ROOT_UID))
+	/* a client that could have begun as TCP has a reason for its rendezvous */
+	if (!smc_deferred_may_be_asked(child) &&
+	    smc_autosmc_wants_tcp(net, &child->autosmc, path, true, GLOBAL_ROOT_UID))
 		return SMC_CLC_DECL_SHORT;
 	return smc_hs_check_allowed(net, NULL, 0);
 }

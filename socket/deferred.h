@@ -135,6 +135,7 @@ bool smc_deferred_is_on(struct net *net);
 void smc_deferred_learn(struct smc_sock *smc);
 bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port);
 bool smc_deferred_may_be_asked(struct smc_sock *smc);
+bool smc_deferred_may_replace(struct smc_sock *smc);
 int smc_deferred_start(struct smc_sock *smc);
 int smc_deferred_exclude(struct smc_sock *smc, bool wait);
 void smc_deferred_give_up(struct smc_sock *smc);

@@ -1052,7 +1052,7 @@ bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 p
 
 /**
  * smc_deferred_may_be_asked() - check whether the client of a TCP connection may want to upgrade it
- * @smc: child whose SYN had no SMC option
+ * @smc: child that is accepted: without the SMC option in its SYN, for AUTOSMC also with it
  *
  * Clients without SMC are to stay what they are: fallbacks. Process context.
  *
@@ -1068,6 +1068,20 @@ bool smc_deferred_may_be_asked(struct smc_sock *smc)
 		return false;
 	smc_rules_path(csk, &ends);
 	return smc_registry_has_client(net, &ends.local.addr, &ends.remote.addr, SMC_CAP_UPGRADE);
+}
+
+/**
+ * smc_deferred_may_replace() - check whether connections with this peer may begin as TCP
+ * @smc: socket with a connection over RDMA
+ *
+ * Any context.
+ *
+ * Return: true if both ends can continue them over RDMA, so that net.smc.upgrade_bytes decides.
+ */
+bool smc_deferred_may_replace(struct smc_sock *smc)
+{
+	return smc_deferred_is_on(sock_net(smc_sock_sk(smc))) &&
+	       smc_peer_can(&smc->conn->lgr->peer, SMC_CAP_UPGRADE);
 }
 
 /**
@@ -1110,7 +1124,8 @@ int smc_deferred_start(struct smc_sock *smc)
 	}
 	smc->began_at = jiffies;
 	smc->began_bytes = 0;
-	smc_autosmc_begin(sock_net(sk), &smc->autosmc, false);
+	/* net.smc.upgrade_bytes decides; an earlier connect() may have left its key */
+	smc->autosmc = (struct smc_autosmc_conn){};
 	smc_stats_inc(sock_net(sk), SMC_STAT_DEFERRED);
 	spin_lock_bh(&smc->state_lock);
 	/* pairs with smc_sock_mode() */

@@ -151,6 +151,24 @@ static void autosmc_full(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, wants_tcp(&c));
 }
 
+/* Where another setting decides, the connections with that key, and no others, are forgotten. */
+static void autosmc_forgotten(struct kunit *test)
+{
+	struct conn key = conn_of(0, 8, 80, false, 0), other = conn_of(0, 9, 80, false, 0);
+	const struct smc_autosmc_conn none = {};
+
+	smc_autosmc_forget(&init_net, &key.conn);
+	note_short(&key, SMC_AUTOSMC_RUN);
+	note_short(&other, SMC_AUTOSMC_RUN);
+	smc_autosmc_forget(&init_net, &none);
+	KUNIT_EXPECT_TRUE(test, wants_tcp(&key));
+	smc_autosmc_forget(&init_net, &key.conn);
+	KUNIT_EXPECT_FALSE(test, wants_tcp(&key));
+	KUNIT_EXPECT_TRUE(test, wants_tcp(&other));
+	note_short(&key, SMC_AUTOSMC_RUN - 1);
+	KUNIT_EXPECT_FALSE(test, wants_tcp(&key));
+}
+
 static void autosmc_off(struct kunit *test)
 {
 	struct conn key = conn_of(0, 7, 80, false, 0);
@@ -171,6 +189,7 @@ static struct kunit_case autosmc_cases[] = {
 	KUNIT_CASE(autosmc_tcp_only),
 	KUNIT_CASE(autosmc_keys),
 	KUNIT_CASE(autosmc_full),
+	KUNIT_CASE(autosmc_forgotten),
 	KUNIT_CASE(autosmc_off),
 	{}
 };

@@ -58,6 +58,7 @@ bool smc_autosmc_wants_tcp(struct net *net, struct smc_autosmc_conn *conn,
 void smc_autosmc_begin(struct net *net, const struct smc_autosmc_conn *conn, bool smc);
 void smc_autosmc_note(struct net *net, const struct smc_autosmc_conn *conn,
 		      const struct smc_autosmc_use *use);
+void smc_autosmc_forget(struct net *net, const struct smc_autosmc_conn *conn);
 void smc_autosmc_flush(struct net *net);
 
 #endif

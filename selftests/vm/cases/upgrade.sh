@@ -17,7 +17,7 @@
 
 all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
 	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120
-	counted:120 limited:240
+	counted:120 limited:240 experience:120
 	device:120 linklocal:120 userns:30 unload:60"
 CASES=${UPGRADE_OF:-$all}
 export CASES
@@ -445,6 +445,58 @@ case_linklocal()
 	family=smc served=smc to=$(peer_addr 0)
 	ip addr del "fe80::$HOST/64" dev eth0
 	forget_groups
+}
+
+# settings UPGRADE AUTOSMC UPGRADE AUTOSMC: net.smc.*_bytes of the client, and of the server
+settings()
+{
+	[ "$HOST" = 2 ] || shift 2
+	threshold "$1"
+	echo "$2" > /proc/sys/net/smc/autosmc_bytes || fail "autosmc_bytes"
+}
+
+entries() { sed 1d /proc/net/smc_autosmc | wc -l; }
+
+# Where connections may begin as TCP, AUTOSMC has no say (decision 0023): it learns nothing from them,
+# nor from the rendezvous with such a peer, and what it knows from before does not count.
+case_experience()
+{
+	every=4000000000
+	forget_groups
+	settings "$BYTES" $every "$BYTES" $every
+	before
+	traffic connects:20
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 1
+	expect "deferred" "$(grown deferred)" -eq 21
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+	expect "entries" "$(entries)" -eq 0
+
+	# the client learns, as it does not want to upgrade; the server has a group for that
+	settings 0 $every "$BYTES" $every
+	before
+	traffic connects:12
+	expect "TCP by experience" "$(grown autosmc_tcp)" -eq $((6 * (HOST - 1)))
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq $((6 * (HOST - 1)))
+	expect "entries" "$(entries)" -eq $((HOST - 1))
+	settings "$BYTES" $every "$BYTES" $every
+	before
+	traffic connects:5
+	all_deferred
+	expect "deferred with a client that has learned" "$(grown deferred)" -eq 7
+	expect "TCP by experience" "$(grown autosmc_tcp)" -eq 0
+
+	# the server learns, as it does not want to upgrade
+	settings 0 0 0 $every
+	before
+	traffic connects:12
+	expect "TCP by experience" "$(grown autosmc_tcp)" -eq $((6 * (2 - HOST)))
+	settings 0 0 "$BYTES" $every
+	before
+	traffic connects:5
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 7
+	expect "TCP by experience" "$(grown autosmc_tcp)" -eq 0
+	settings "$BYTES" 0 "$BYTES" 0
+	echo 0 > /proc/net/smc_autosmc
 }
 
 # Not for namespaces of users.
