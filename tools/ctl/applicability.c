@@ -147,7 +147,9 @@ static struct json_object *report_get_sock_verdict(struct report *r, const struc
 	code = (__u32)strtoul(ctl_json_text(fallback, "peer_reason"), NULL, 16);
 	if (!code)
 		code = (__u32)strtoul(ctl_json_text(fallback, "reason"), NULL, 16);
-	return verdict_new("fallback", code, smc_clc_reason_str(code));
+	/* nothing is at fault: AUTOSMC of one of the hosts does without SMC here */
+	return verdict_new(code == SMC_CLC_DECL_SHORT ? "short" : "fallback", code,
+			   smc_clc_reason_str(code));
 }
 
 /* Format the network of a peer: 24 bits of an IPv4 address, 64 bits of an IPv6 address. */
@@ -218,7 +220,9 @@ static int group_compare(const void *a, const void *b)
 
 static struct json_object *groups_sum_up(struct json_object *list)
 {
-	static const char * const verdicts[] = { "smc", "possible", "fallback", "no", "local" };
+	static const char * const verdicts[] = {
+		"smc", "possible", "short", "fallback", "no", "local"
+	};
 	struct json_object *sums = json_object_new_object();
 	size_t i, v;
 

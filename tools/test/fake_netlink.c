@@ -22,6 +22,7 @@
  *   long       a socket has long addresses
  *   wide       all addresses of IPv6 are of full length; ports, too
  *   deferred   one of the TCP sockets is a deferred connection
+ *   autosmc    connections are TCP because earlier ones were short
  *
  * Other parts: changes in fake_change.c, sockets in fake_socks.c, events in fake_events.c, TCP and
  * routes in fake_inet.c.

@@ -188,11 +188,12 @@ void fake_socks_answer(const struct nlmsghdr *req)
 	} else if (!fake_is("empty")) {
 		smcr_sock_put(diag->diag_ext);
 		nlh = sock_start(1, SMC_DIAG_MODE_FALLBACK_TCP, "fd00::1", 443, "fd00::2", 50000);
-		reasons_put(nlh, 0x05000000, 0x03030000);
+		/* "autosmc": both hosts have decided that connections are short */
+		reasons_put(nlh, 0x05000000, fake_is("autosmc") ? 0x03008002 : 0x03030000);
 		fake_msg_finish(nlh);
 		nlh = sock_start(7, SMC_DIAG_MODE_FALLBACK_TCP, "::ffff:10.0.0.1", 80,
 				 "::ffff:10.0.0.3", 50001);
-		reasons_put(nlh, 0x03010000, 0);
+		reasons_put(nlh, fake_is("autosmc") ? 0x03008002 : 0x03010000, 0);
 		fake_msg_finish(nlh);
 		nlh = sock_start(10, SMC_DIAG_MODE_SMCR, "0.0.0.0", 6379, "0.0.0.0", 0);
 		fake_msg_finish(nlh);

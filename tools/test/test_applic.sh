@@ -22,6 +22,12 @@ sum()
 		sed -n "s/.*\"$2\":{\"connections\":\([0-9]*\),\"bytes\":\([0-9]*\)}.*/\1 \2/p"
 }
 
+# called KIND VERDICT: print role and verdict of the rows with this verdict
+called()
+{
+	ctl "$1" applicability | joined | tr -s ' ' | cut -d' ' -f3,7 | grep " $2\$"
+}
+
 golden()
 {
 	ctl "$1" applicability | diff "test/golden/$2" - && echo same
@@ -29,9 +35,15 @@ golden()
 
 echo "KTAP version 1"
 expect 'applicability' same golden normal applicability.txt
+expect 'TCP by experience, here or at the peer' same golden autosmc applicability-short.txt
+expect 'TCP by experience: the word' "$(printf '%s\n%s' 'client short' 'client short')" \
+	called autosmc short
+expect 'TCP by experience: sums as JSON' '2 2003' sum autosmc short
+expect 'TCP by experience: no fallbacks' '0 0' sum autosmc fallback
 expect 'sums as JSON: possible' '3 6015' sum normal possible
 expect 'sums as JSON: smc' '1 1000' sum normal smc
 expect 'sums as JSON: fallback' '2 2003' sum normal fallback
+expect 'sums as JSON: short' '0 0' sum normal short
 expect 'sums as JSON: no' '2 302' sum normal no
 expect 'sums as JSON: local' '1 110' sum normal local
 expect 'a deferred connection is TCP so far' 'possible deferred: may change over to SMC

@@ -146,6 +146,8 @@ check-none.txt normal check 10.1.0.9
 check-none.json normal check 10.1.0.9
 applicability.txt normal applicability
 applicability.json normal applicability
+applicability-short.txt autosmc applicability
+applicability-short.json autosmc applicability
 memory.txt normal memory
 memory.json normal memory
 memory-process.txt normal memory by process
