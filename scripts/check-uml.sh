@@ -282,6 +282,9 @@ class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos
 # short connections make the next ones TCP for a time, in virtual time
 [ "$flavour" = debug ] || run "$p-autosmc" --topology netns --virtual-time --module ours \
 	--script "$cases/autosmc.sh" --timeout 300
+# ... and with an in-tree peer, as client and as server: with real times, of two kernels
+[ "$flavour" = debug ] || run "$p-autosmc-intree" --module ours,intree \
+	--script "$cases/autosmc.sh" --env INTREE=y --timeout 200
 # connections that begin as TCP and change over in mid-stream; in virtual time, else it depends on the
 # host which of two messages is the first
 [ "$flavour" = debug ] || run "$p-upgrade" --topology netns --virtual-time --module ours "${mtu[@]}" \

@@ -4,8 +4,12 @@
 # AUTOSMC: after some short connections the next ones are TCP, until one that is not short, or a
 # time, makes them SMC again; on a client, and on a server, which declines. Host 2 connects, host 1
 # serves.
+#
+#   INTREE    set: host 2 has the in-tree family, and where it is the client that learns, it serves
 
-CASES="off:60 client:60 port:60 heavy:60 probe:300 old:300 server:60 resets:60 declined:60 both:120 refused:120 flushed:60 unload:60"
+CASES="off:60 client:60 port:60 heavy:60 probe:300 old:300 server:60 heavy_served:60 resets:60"
+CASES="$CASES declined:60 both:120 refused:120 flushed:60 unload:60"
+[ -z "$INTREE" ] || CASES="client:60 heavy:60 aged:60 server:60 heavy_served:60 unload:60"
 export CASES
 
 table=/proc/net/smc_autosmc
@@ -17,13 +21,19 @@ setup()
 	setup_net && setup_rxe && load_smc
 }
 
-# serve [PORT], then serve_end: host 1 serves for the steps of host 2 in between
+client=2	# the host that connects; the other one serves
+connecting() { [ "$HOST" = "$client" ]; }
+
+# with an in-tree host: ours, which is host 1, connects
+ours_connects() { [ -z "$INTREE" ] || client=1; }
+
+# serve [PORT], then serve_end: one host serves for the steps of the other one in between
 # shellcheck disable=SC2153 # CASE is set by main.sh
 serve()
 {
 	turn=$((${turn:-0} + 1))
 	port=${1:-4430}
-	if [ "$HOST" = 2 ]; then
+	if connecting; then
 		sync_wait "ready.$CASE.$turn" > /dev/null || exit 1
 		return
 	fi
@@ -35,7 +45,7 @@ serve()
 
 serve_end()
 {
-	if [ "$HOST" = 2 ]; then
+	if connecting; then
 		sync_signal "done.$CASE.$turn"
 		return
 	fi
@@ -44,11 +54,11 @@ serve_end()
 	wait "$server" || :
 }
 
-# connects MODE N [WHAT]: host 2: so many verified connections one after another in that mode; their
-# words are in /run/client
+# connects MODE N [WHAT]: the client: so many verified connections one after another in that mode;
+# their words are in /run/client
 connects()
 {
-	[ "$HOST" = 2 ] || return 0
+	connecting || return 0
 	i=0
 	while [ $i -lt "$2" ]; do
 		/t/smc_traffic client --connect "$(peer_addr)" --port "$port" --family smc \
@@ -58,17 +68,23 @@ connects()
 	done
 }
 
-# because OWN/PEER: host 2: the last connection was TCP for these reasons
+# because OWN/PEER: the client: the last connection was TCP for these reasons
 because()
 {
-	[ "$HOST" = 1 ] || grep -q "reasons $1" /run/client || fail "not $1: $(cat /run/client)"
+	! connecting || grep -q "reasons $1" /run/client || fail "not $1: $(cat /run/client)"
 }
 
-# short_below HOST BYTES: that host takes connections of less than 10 s and BYTES for short
+# short_below client|server BYTES: that host takes connections of less than 10 s and BYTES for short
 short_below()
 {
-	[ "$HOST" != "$1" ] || echo "$2" > /proc/sys/net/smc/autosmc_bytes
+	case $1 in
+	client)	connecting ;;
+	server)	! connecting ;;
+	esac || return 0
+	echo "$2" > /proc/sys/net/smc/autosmc_bytes || fail "autosmc_bytes"
 }
+
+forget() { ! ours || echo 0 > $table; }
 
 # known SIDE: number of entries of that side for port 4430
 known()
@@ -82,15 +98,18 @@ counted()
 	awk -v n="$1" '$2 == 4430 && $5 == n { found = 1 } END { exit !found }' $table
 }
 
-# await_counted N: both hosts wait for host 1, whose end of a connection may be later than the client's
-await_counted()
+forgotten() { [ "$(known server)" = 0 ]; }
+
+# await_server_has TEST...: both hosts wait for the server, whose end of a connection may be later
+# than the client's
+await_server_has()
 {
-	if [ "$HOST" = 2 ]; then
-		sync_wait "counted.$CASE" > /dev/null || exit 1
+	if connecting; then
+		sync_wait "learned.$CASE" > /dev/null || exit 1
 		return
 	fi
-	wait_for 10 counted "$1" || fail "not $1 short connections: $(cat $table)"
-	sync_signal "counted.$CASE"
+	wait_for 10 "$@" || fail "not $*: $(cat $table)"
+	sync_signal "learned.$CASE"
 }
 
 case_off()
@@ -104,18 +123,20 @@ case_off()
 # Eight are SMC, the next ones TCP, without a Decline.
 case_client()
 {
-	short_below 2 $BYTES
-	fell=$(stat_of srv_fback)
+	ours_connects
+	short_below client $BYTES
+	! ours || before
 	serve
 	connects smc 8
 	connects tcp 3
 	because 03008002/00000000
 	serve_end
+	ours || return 0
 	cat $table
 	expect "entries of the server, which is off" "$(known server)" -eq 0
-	expect "entries of the client" "$(known client)" -eq $((HOST - 1))
+	expect "entries of the client" "$(known client)" -eq "$(connecting && echo 1 || echo 0)"
 	# TCP from the SYN on: not even the server of a handshake
-	[ "$HOST" = 2 ] || expect "fallbacks of the server" "$(($(stat_of srv_fback) - fell))" -eq 3
+	connecting || expect "fallbacks of the server" "$(grown srv_fback)" -eq 3
 }
 
 case_port()
@@ -128,24 +149,47 @@ case_port()
 # A connection over TCP that carries many bytes is noticed, too.
 case_heavy()
 {
+	ours_connects
+	! ours || before
 	serve
 	connects tcp 1 idle:1
 	connects smc 1
 	serve_end
 }
 
+# A connection over TCP that lives long is noticed, too. Times are real ones here.
+case_aged()
+{
+	ours_connects
+	forget
+	! connecting || echo 2 > /proc/sys/net/smc/autosmc_time
+	short_below client 4000000000
+	serve
+	connects smc 8
+	connects tcp 1
+	because 03008002/00000000
+	connects tcp 1 idle:3
+	connects smc 1
+	serve_end
+	! connecting || echo 10 > /proc/sys/net/smc/autosmc_time
+	short_below client 0
+}
+
 # The probe is short: the next one comes after twice the time.
 case_probe()
 {
+	sync_barrier begin || exit 1
+	forget
+	before
 	serve
-	connects smc 7
+	connects smc 8
 	connects tcp 1
-	[ "$HOST" = 1 ] || sleep 31
+	! connecting || sleep 31
 	connects smc 1
 	connects tcp 1
-	[ "$HOST" = 1 ] || sleep 31
+	! connecting || sleep 31
 	connects tcp 1
-	[ "$HOST" = 1 ] || sleep 31
+	! connecting || sleep 31
 	connects smc 1
 	connects tcp 1
 	serve_end
@@ -155,7 +199,7 @@ case_probe()
 case_old()
 {
 	serve
-	if [ "$HOST" = 2 ]; then
+	if connecting; then
 		sleep 121
 		/t/smc_traffic client --connect "$(peer_addr)" --port "$port" --family smc \
 			--require smc idle:30 > /run/probe &
@@ -174,26 +218,41 @@ case_old()
 # The server declines, and learns from the connections of that client.
 case_server()
 {
-	short_below 2 0
-	short_below 1 $BYTES
+	[ -n "$INTREE" ] || short_below client 0
+	sync_barrier begin || exit 1
+	forget
+	short_below server $BYTES
+	! ours || before
 	serve
 	connects smc 8
-	await_counted 8
+	await_server_has counted 8
 	connects tcp 2
 	because 05000000/03008002
 	serve_end
+	ours || return 0
 	expect "entries of the client, which is off" "$(known client)" -eq 0
 	expect "entries of the server" "$(known server)" -eq $((2 - HOST))
+}
+
+# ... and learns from one that it has declined.
+case_heavy_served()
+{
+	! ours || before
+	serve
+	connects tcp 1 idle:1
+	await_server_has forgotten
+	connects smc 1
+	serve_end
 }
 
 # A client that resets its connections counts, too: four of them, and four that ask for the results.
 case_resets()
 {
 	sync_barrier begin || exit 1
-	echo 0 > $table
+	forget
 	serve
 	connects smc 1 reset:8
-	await_counted 8
+	await_server_has counted 8
 	connects tcp 1
 	because 05000000/03008002
 	serve_end
@@ -203,11 +262,11 @@ case_resets()
 case_declined()
 {
 	sync_barrier begin || exit 1
-	echo 0 > $table
-	short_below 1 2000
+	forget
+	short_below server 2000
 	serve
 	connects smc 8
-	await_counted 8
+	await_server_has counted 8
 	connects tcp 20
 	because 05000000/03008002
 	serve_end
@@ -217,33 +276,33 @@ case_declined()
 case_both()
 {
 	sync_barrier begin || exit 1
-	echo 0 > $table
-	short_below 1 $BYTES
-	short_below 2 $BYTES
+	forget
+	short_below server $BYTES
+	short_below client $BYTES
 	serve
 	connects smc 8
 	connects tcp 1
 	because 03008002/00000000
-	[ "$HOST" = 1 ] || sleep 31
+	! connecting || sleep 31
 	connects smc 1
 	connects tcp 1
 	because 03008002/00000000
 	serve_end
-	short_below 1 0
-	short_below 2 0
+	short_below server 0
+	short_below client 0
 }
 
 # A probe that finds no server says nothing: another one may try after autosmc_time.
 case_refused()
 {
 	sync_barrier begin || exit 1
-	echo 0 > $table
-	short_below 2 $BYTES
+	forget
+	short_below client $BYTES
 	serve
 	connects smc 8
 	connects tcp 1
 	serve_end
-	if [ "$HOST" = 2 ]; then
+	if connecting; then
 		sleep 31
 		! /t/smc_traffic client --connect "$(peer_addr)" --port 4430 --family smc connects:1 \
 			> /run/client 2>&1 || fail "there is no server"
@@ -252,7 +311,7 @@ case_refused()
 	sync_barrier refused || exit 1
 	serve
 	connects tcp 1
-	[ "$HOST" = 1 ] || sleep 11
+	! connecting || sleep 11
 	connects smc 1
 	connects tcp 1
 	serve_end
@@ -261,7 +320,7 @@ case_refused()
 case_flushed()
 {
 	sync_barrier begin || exit 1
-	echo 0 > $table
+	forget
 	expect "entries" "$(tail -n +2 $table | wc -l)" -eq 0
 	serve
 	connects smc 1
