@@ -7,7 +7,7 @@
 #
 #   INTREE    set: host 2 has the in-tree family, and where it is the client that learns, it serves
 
-CASES="off:60 client:60 port:60 heavy:60 probe:300 old:300 server:60 heavy_served:60 resets:60"
+CASES="off:60 client:60 port:60 heavy:60 netns:60 probe:300 old:300 server:60 heavy_served:60 resets:60"
 CASES="$CASES declined:60 both:120 refused:120 flushed:60 unload:60"
 [ -z "$INTREE" ] || CASES="client:60 heavy:60 aged:60 server:60 heavy_served:60 unload:60"
 export CASES
@@ -84,6 +84,16 @@ short_below()
 	echo "$2" > /proc/sys/net/smc/autosmc_bytes || fail "autosmc_bytes"
 }
 
+# tries CLIENT-TCP CLIENT-PROBES SERVER-TCP SERVER-PROBES: what AUTOSMC has decided since before(),
+# on each host that counts it
+tries()
+{
+	ours || return 0
+	connecting || shift 2
+	expect "connections that AUTOSMC made TCP" "$(grown autosmc_tcp)" -eq "$1"
+	expect "probes" "$(grown autosmc_probe)" -eq "$2"
+}
+
 forget() { ! ours || echo 0 > $table; }
 
 # known SIDE: number of entries of that side for port 4430
@@ -131,6 +141,7 @@ case_client()
 	connects tcp 3
 	because 03008002/00000000
 	serve_end
+	tries 3 0 0 0
 	ours || return 0
 	cat $table
 	expect "entries of the server, which is off" "$(known server)" -eq 0
@@ -155,6 +166,8 @@ case_heavy()
 	connects tcp 1 idle:1
 	connects smc 1
 	serve_end
+	# the second one did not ask: all is forgotten
+	tries 1 0 0 0
 }
 
 # A connection over TCP that lives long is noticed, too. Times are real ones here.
@@ -175,6 +188,42 @@ case_aged()
 	short_below client 0
 }
 
+# 114E is port 4430
+listens_there() { ip netns exec other grep -q ':114E 0*:0000 0A ' /proc/net/tcp; }
+
+# What one namespace of this host has learned is nothing to another one that connects to the same
+# address and port as the same user: its connections are TCP only for want of an RNIC.
+case_netns()
+{
+	sync_barrier begin || exit 1
+	forget
+	serve
+	connects smc 8
+	connects tcp 1
+	because 03008002/00000000
+	serve_end
+	connecting || return 0
+	setting=/proc/sys/net/smc/autosmc_bytes
+	ip netns add other || fail "no namespace"
+	ip -n other link set lo up || fail "no lo"
+	ip -n other addr add "$(peer_addr)/32" dev lo || fail "no address"
+	expect "setting in a new namespace" "$(ip netns exec other cat $setting)" -eq 0
+	ip netns exec other sh -c "echo $BYTES > $setting" || fail "autosmc_bytes"
+	ip netns exec other /t/smc_traffic server --family smc --port 4430 &
+	wait_for 20 listens_there || fail "no server listens in the namespace"
+	ip netns exec other /t/smc_traffic client --connect "$(peer_addr)" --port 4430 \
+		--family smc --require tcp --quit connects:10 > /run/client || fail "$(cat /run/client)"
+	wait $! || fail "the server ended with $?"
+	because 03030000/00000000
+	expect "entries there" "$(ip netns exec other sed 1d $table | wc -l)" -eq 0
+	expect "TCP by experience there" "$(ip netns exec other cat /proc/net/smc_stat |
+		awk '$1 == "autosmc_tcp" { print $2 }')" -eq 0
+	# nor does forgetting all there reach this one
+	ip netns exec other sh -c "echo 0 > $table" || fail "nothing is forgotten there"
+	ip netns del other || fail "the namespace is left"
+	expect "entries here" "$(known client)" -eq 1
+}
+
 # The probe is short: the next one comes after twice the time.
 case_probe()
 {
@@ -193,6 +242,7 @@ case_probe()
 	connects smc 1
 	connects tcp 1
 	serve_end
+	tries 4 2 0 0
 }
 
 # The probe lives on: while it is young the others are TCP, then they are SMC.
@@ -229,6 +279,7 @@ case_server()
 	connects tcp 2
 	because 05000000/03008002
 	serve_end
+	tries 0 0 2 0
 	ours || return 0
 	expect "entries of the client, which is off" "$(known client)" -eq 0
 	expect "entries of the server" "$(known server)" -eq $((2 - HOST))
@@ -243,6 +294,7 @@ case_heavy_served()
 	await_server_has forgotten
 	connects smc 1
 	serve_end
+	tries 0 0 1 0
 }
 
 # A client that resets its connections counts, too: four of them, and four that ask for the results.
