@@ -129,7 +129,7 @@ int smc_nl_order_add_link(struct sk_buff *skb, struct genl_info *info)
 		break;
 	case -EHOSTUNREACH:
 		GENL_SET_ERR_MSG(info,
-				 "the port is down, on another network, or adds no path to the peer");
+				 "the port is down, of another network, or adds no path");
 		break;
 	case -ENOENT:
 		GENL_SET_ERR_MSG(info, "the link group is about to end");

@@ -88,8 +88,8 @@ static void diag_fill_cursor(struct smc_diag_cursor *to, const struct smc_cdc_cu
 }
 
 /*
- * Messages of the peer name the connection by its alert token. As sequence numbers of TCP, it is not
- * for every user.
+ * Messages of the peer name the connection by its alert token. As sequence numbers of TCP, it is
+ * not for every user.
  */
 static int diag_put_conninfo(const struct diag_dump *d, const struct smc_sock_info *info)
 {
@@ -225,7 +225,7 @@ static int diag_dump_sockets(struct sk_buff *skb, struct netlink_callback *cb)
 		.skb = skb,
 		.cb = cb,
 		.req = nlmsg_data(cb->nlh),
-		/* of the opener of the netlink socket, and of this reader; before spinlocks are held */
+		/* of who opened the netlink socket, and of this reader; no spinlock is held */
 		.net_admin = netlink_net_capable(cb->skb, CAP_NET_ADMIN),
 	};
 	struct net *net = sock_net(skb->sk);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Lists that come in many pieces: into a receive buffer for one piece, and while the entries change
- * between two pieces. An entry that exists all the time must be listed once. And what a user without
- * rights gets of connections.
+ * between two pieces. An entry that exists all the time must be listed once. And what a user
+ * without rights gets of connections.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * smcctl: one archive (tar) with what a bug report needs.
  *
  * Each part is the output of a command, this program's own or another one's, with its messages. A
- * command that is missing or fails leaves its message in place of its output. Others read the archive, so
- * it has no alert tokens, which the module shows to administrators only.
+ * command that is missing or fails leaves its message in place of its output. Others read the
+ * archive, so it has no alert tokens, which the module shows to administrators only.
  */
 #include "smcctl.h"
 
