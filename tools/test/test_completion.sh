@@ -85,7 +85,7 @@ not_offered()
 if command -v python3 >/dev/null; then
 	expect 'each word of the help is completed' 'info show
 policy flush
-54' not_offered
+57' not_offered
 else
 	ktap_skip 'each word of the help is completed' 'no python3'
 fi
