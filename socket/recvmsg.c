@@ -139,11 +139,11 @@ static int recvmsg_empty_result(struct smc_sock *smc, const struct recvmsg_state
 }
 
 /*
- * Receive bytes of the stream. @lend: lend pages to it instead of copying to @msg. Drops the socket
- * lock while asleep.
+ * Receive bytes of the stream. @splice: for splice(), which returns what there is, as on TCP;
+ * @lend: lend pages to it instead of copying to @msg. Drops the socket lock while asleep.
  */
 static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct msghdr *msg,
-			  size_t len, int flags, struct splice_pipe_desc *lend)
+			  size_t len, int flags, bool splice, struct splice_pipe_desc *lend)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	bool peek = flags & MSG_PEEK;
@@ -160,7 +160,7 @@ static int recvmsg_locked(struct smc_sock *smc, struct smc_conn *conn, struct ms
 
 	sock_owned_by_me(sk);
 	len = min_t(size_t, len, INT_MAX);
-	target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
+	target = splice ? 1 : sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	for (;;) {
 		if (smc->conn != conn)
 			return copied ?: -ENOTCONN;
@@ -239,7 +239,7 @@ static int recvmsg_urgent(struct smc_sock *smc, struct smc_conn *conn, struct ms
 }
 
 static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags,
-			   struct splice_pipe_desc *lend)
+			   bool splice, struct splice_pipe_desc *lend)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_conn *conn;
@@ -251,7 +251,7 @@ static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len,
 		rc = recvmsg_urgent(smc, conn, msg, len, flags);
 	} else if (conn) {
 		/* data path 12 */
-		rc = recvmsg_locked(smc, conn, msg, len, flags, lend);
+		rc = recvmsg_locked(smc, conn, msg, len, flags, splice, lend);
 		/* not if the caller tries again, by copying or after a wait */
 		if (len > conn->rx.ring.size && !(lend && (rc == -EAGAIN || rc == -EOPNOTSUPP)))
 			smc_stats_count(conn->stats, SMC_STAT_RX_SMALL, 1);
@@ -281,7 +281,7 @@ static int recvmsg_receive(struct smc_sock *smc, struct msghdr *msg, size_t len,
 int smc_stream_recvmsg(struct smc_sock *smc, struct msghdr *msg, size_t len, int flags)
 {
 	smc_stats_count(smc->stats, SMC_STAT_RX_CNT, 1);
-	return recvmsg_receive(smc, msg, len, flags, NULL);
+	return recvmsg_receive(smc, msg, len, flags, false, NULL);
 }
 
 /* ---- splice ------------------------------------------------------------------ */
@@ -312,7 +312,7 @@ static ssize_t recvmsg_splice_copy(struct smc_sock *smc, struct splice_pipe_desc
 		return -ENOMEM;
 	len = min_t(size_t, len, n * PAGE_SIZE);
 	iov_iter_bvec(&msg.msg_iter, ITER_DEST, vec, n, len);
-	rc = recvmsg_receive(smc, &msg, len, flags, NULL);
+	rc = recvmsg_receive(smc, &msg, len, flags, true, NULL);
 	left = max_t(ssize_t, rc, 0);
 	for (i = 0; i < n; i++) {
 		if (!left) {
@@ -331,7 +331,7 @@ static ssize_t recvmsg_splice_copy(struct smc_sock *smc, struct splice_pipe_desc
 static ssize_t recvmsg_splice_lend(struct smc_sock *smc, struct splice_pipe_desc *spd, size_t len)
 {
 	struct msghdr msg = {};
-	ssize_t rc = recvmsg_receive(smc, &msg, len, MSG_DONTWAIT, spd);
+	ssize_t rc = recvmsg_receive(smc, &msg, len, MSG_DONTWAIT, true, spd);
 
 	if (rc != -EOPNOTSUPP)
 		return rc;

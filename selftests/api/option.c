@@ -3,6 +3,7 @@
  * API cases: queue lengths, options that act on the stream, the identity of a socket, SO_REUSEPORT,
  * sendfile(), mmap(), time stamps.
  */
+#include <fcntl.h>
 #include <linux/smc.h>
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
@@ -447,6 +448,27 @@ static void rcvlowat_early(struct api_env *e)
 	api_recv(fd, SEED, 0, LOW);
 }
 
+/* splice() returns what there is, also if that is less than SO_RCVLOWAT. */
+static void splice_rcvlowat(struct api_env *e)
+{
+	int fd, rfd, p[2];
+	u8 buf[100];
+	u64 start;
+
+	api_pair(e, &fd, &rfd);
+	T_OK(pipe2(p, O_CLOEXEC));
+	set_low(fd);
+	/* a call that waits for more would return after this time */
+	api_timeout(fd, SO_RCVTIMEO, API_PATIENCE_MS);
+	T_EQ(r_send(e, rfd, SEED, 0, sizeof(buf)), (long long)sizeof(buf));
+	queue_wait(fd, SIOCINQ, sizeof(buf));
+	start = tl_now_ns();
+	T_EQ(splice(fd, NULL, p[1], NULL, LOW, 0), (long long)sizeof(buf));
+	T_TRUE(tl_now_ns() - start < API_PATIENCE_MS / 2 * (TL_NSEC_PER_SEC / 1000));
+	T_EQ(read(p[0], buf, sizeof(buf)), (long long)sizeof(buf));
+	T_EQ(tl_check(SEED, 0, buf, sizeof(buf)), -1);
+}
+
 /* The sizes belong to the socket: each of its connections has them, whatever it shows meanwhile. */
 static void buffer_sizes_again(struct api_env *e)
 {
@@ -496,6 +518,7 @@ static const struct api_case cases[] = {
 	{ "buffer_sizes",	buffer_sizes,	API_F_ROLES },
 	{ "buffer_sizes_again",	buffer_sizes_again,	0 },
 	{ "rcvlowat_early",	rcvlowat_early,	API_F_ROLES },
+	{ "splice_rcvlowat",	splice_rcvlowat,	0 },
 };
 
 const struct api_group api_option_group = { cases, TL_ARRAY_SIZE(cases) };
