@@ -13,15 +13,11 @@
  * room, by the connection's work.
  */
 #include <linux/mm.h>
-#include <linux/sizes.h>
 #include <linux/splice.h>
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/splice.h>
 #include "timers.h"
-
-/* A page still lent when its connection ends blocks an element: limit the bytes per group. */
-#define LENT_MAX	SZ_4M
 
 /*
  * Return whether bytes may be lent. Where pages are larger than elements, a page belongs to several
@@ -34,8 +30,7 @@ static bool splice_may_lend(const struct smc_conn *conn, const struct smc_ring_s
 	u32 bytes = 0, pages = 0;
 	int i;
 
-	if (conn->rx.elem.size < PAGE_SIZE || conn->rx.urg.state != SMC_URGENT_NONE ||
-	    smc_pool_get_lent(conn->rx.elem.region->pool) >= LENT_MAX)
+	if (conn->rx.elem.size < PAGE_SIZE || conn->rx.urg.state != SMC_URGENT_NONE)
 		return false;
 	for (i = 0; i < n; i++) {
 		bytes += span[i].len;
@@ -64,6 +59,13 @@ static u32 splice_take_span(struct smc_conn *conn, const struct smc_ring_span *s
 	return done;
 }
 
+/* Take back the pages of @spd behind the first @had ones. */
+static void splice_take_back(struct splice_pipe_desc *spd, unsigned int had)
+{
+	while (spd->nr_pages > had)
+		put_page(spd->pages[--spd->nr_pages]);
+}
+
 /**
  * smc_splice_lend_locked() - Lend the next bytes of the stream
  * @conn: connection
@@ -88,10 +90,15 @@ ssize_t smc_splice_lend_locked(struct smc_conn *conn, const struct smc_ring_span
 		return -EOPNOTSUPP;
 	for (i = 0; i < n; i++)
 		done += splice_take_span(conn, &span[i], spd);
+	if (!done)
+		return 0;
+	/* after the references, which the pool may look at from then on */
+	if (!smc_elem_note_lent(&conn->rx.elem)) {
+		splice_take_back(spd, had);
+		return -EOPNOTSUPP;
+	}
 	/* the spans are readable bytes, and the lock was not dropped */
-	if (done)
-		WARN_ON_ONCE(smc_ring_rx_lend(&conn->rx.ring, done));
-	WRITE_ONCE(conn->rx.elem.region->maybe_lent, true);
+	WARN_ON_ONCE(smc_ring_rx_lend(&conn->rx.ring, done));
 	smc_conn_timer_pages_lent(conn);
 	smc_stats_add(conn->net, SMC_STAT_RX_LEND_PAGES, spd->nr_pages - had);
 	return done;
@@ -122,6 +129,8 @@ bool smc_splice_poll_lent_locked(struct smc_conn *conn, bool timed)
 	}
 	if (some)
 		smp_mb();	/* pairs with put_page(): all reads come before a WRITE */
+	if (some && !n)
+		smc_elem_note_returned(&rx->elem);
 	if (smc_ring_rx_starved(&rx->ring))
 		smc_conn_timer_pages_polled(conn, some, timed);
 	return some;

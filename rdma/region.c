@@ -33,6 +33,9 @@
  */
 #define REGION_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+/* At the limit of lent pages all of them are looked at, not more often than this. */
+#define LENDING_PAUSE	(HZ / 10)
+
 /* One physical piece only if it is available without reclaim or compaction. */
 #define PIECE_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
@@ -366,6 +369,7 @@ static void region_destroy(struct smc_region *region)
 			     region->elem_size;
 	WRITE_ONCE(pool->lent, pool->lent - (size_t)bitmap_weight(region->lent, region->nelem) *
 				 region->elem_size);
+	pool->lending -= (size_t)bitmap_weight(region->lending, region->nelem) * region->elem_size;
 	spin_unlock_bh(&pool->lock);
 	/* Free elements hold nothing of ours. Zero the others, too, before the pages leave. */
 	for_each_set_bit(i, region->used, region->nelem)
@@ -665,6 +669,21 @@ void smc_pool_grow_extra_end(struct smc_pool *pool)
 	spin_unlock_bh(&pool->lock);
 }
 
+/* Count element @i as one with lent pages, or no more. */
+static void elem_set_lending(struct smc_region *region, u32 i, bool lending)
+{
+	struct smc_pool *pool = region->pool;
+
+	lockdep_assert_held(&pool->lock);
+	if (test_bit(i, region->lending) == lending)
+		return;
+	__assign_bit(i, region->lending, lending);
+	if (lending)
+		pool->lending += region->elem_size;
+	else
+		pool->lending -= region->elem_size;
+}
+
 /**
  * smc_elem_free() - Zero an element and make it available again
  * @pool: pool
@@ -686,6 +705,7 @@ void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 		spin_lock_bh(&pool->lock);
 		__set_bit(elem->index - 1, region->quarantined);
 		pool->quarantined += elem->size;
+		elem_set_lending(region, elem->index - 1, false);
 		elem_count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_QUARANTINE);
 		spin_unlock_bh(&pool->lock);
 	} else {
@@ -694,6 +714,7 @@ void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 			smc_elem_sync_for_device(elem, slot, 0, elem->used);
 		spin_lock_bh(&pool->lock);
 		__clear_bit(elem->index - 1, region->used);
+		elem_set_lending(region, elem->index - 1, false);
 		elem_count_moved(region, SMC_MEM_RMB_USED, SMC_MEM_RMB_POOLED);
 		region->idle_since = jiffies;
 		spin_unlock_bh(&pool->lock);
@@ -702,7 +723,19 @@ void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine
 	elem->addr = NULL;
 }
 
-/* ---- elements given back while pages of them are lent ---- */
+/* ---- elements with lent pages ---- */
+
+/* Return element @i of a region, as that of a connection. */
+static struct smc_elem region_get_elem(struct smc_region *region, u32 i)
+{
+	return (struct smc_elem){
+		.region = region,
+		.index = i + 1,
+		.size = region->elem_size,
+		.used = region->elem_size,
+		.addr = region->vaddr + (size_t)i * region->elem_size,
+	};
+}
 
 /* Return true if a reader still holds a page of the element. */
 static bool elem_is_lent(const struct smc_elem *elem)
@@ -718,6 +751,72 @@ static bool elem_is_lent(const struct smc_elem *elem)
 	return lent;
 }
 
+/* Count elements no more whose pages are all back, though nobody has noticed that. */
+static void pool_recount_lending(struct smc_pool *pool)
+{
+	struct smc_region *region;
+	struct smc_elem elem;
+	u32 i;
+
+	lockdep_assert_held(&pool->lock);
+	if (jiffies - pool->lending_checked < LENDING_PAUSE)
+		return;
+	pool->lending_checked = jiffies;
+	list_for_each_entry(region, &pool->regions[SMC_REGION_RMB], entry) {
+		for_each_set_bit(i, region->lending, region->nelem) {
+			elem = region_get_elem(region, i);
+			if (!elem_is_lent(&elem))
+				elem_set_lending(region, i, false);
+		}
+	}
+}
+
+/**
+ * smc_elem_note_lent() - Count an element, pages of which have been lent
+ * @elem: RMBE in use; each of these pages has a reference of its reader
+ *
+ * Any context but hard interrupt.
+ *
+ * Return: true until smc_elem_note_returned() or the end of the element. False: it would exceed
+ * %SMC_POOL_LENDING_MAX, and the caller takes the pages back at once. Elements whose pages are back
+ * unnoticed do not count for longer than a moment.
+ */
+bool smc_elem_note_lent(const struct smc_elem *elem)
+{
+	struct smc_region *region = elem->region;
+	struct smc_pool *pool = region->pool;
+	bool counted;
+
+	spin_lock_bh(&pool->lock);
+	counted = test_bit(elem->index - 1, region->lending);
+	if (!counted) {
+		if (pool->lending + elem->size > SMC_POOL_LENDING_MAX)
+			pool_recount_lending(pool);
+		counted = pool->lending + elem->size <= SMC_POOL_LENDING_MAX;
+		if (counted)
+			elem_set_lending(region, elem->index - 1, true);
+	}
+	if (counted)
+		WRITE_ONCE(region->maybe_lent, true);
+	spin_unlock_bh(&pool->lock);
+	return counted;
+}
+
+/**
+ * smc_elem_note_returned() - Undo smc_elem_note_lent(): all pages are back
+ * @elem: RMBE in use
+ *
+ * Any context but hard interrupt.
+ */
+void smc_elem_note_returned(const struct smc_elem *elem)
+{
+	struct smc_pool *pool = elem->region->pool;
+
+	spin_lock_bh(&pool->lock);
+	elem_set_lending(elem->region, elem->index - 1, false);
+	spin_unlock_bh(&pool->lock);
+}
+
 /* Free the elements of a region whose pages are all back; true if there was one. */
 static bool region_reap_lent(struct smc_region *region)
 {
@@ -727,11 +826,7 @@ static bool region_reap_lent(struct smc_region *region)
 
 	lockdep_assert_held(&region->pool->mutex);	/* the region stays */
 	for_each_set_bit(i, region->lent, region->nelem) {
-		elem.region = region;
-		elem.index = i + 1;
-		elem.size = region->elem_size;
-		elem.used = elem.size;
-		elem.addr = region->vaddr + (size_t)i * elem.size;
+		elem = region_get_elem(region, i);
 		if (elem_is_lent(&elem))
 			continue;
 		spin_lock_bh(&region->pool->lock);
@@ -778,6 +873,7 @@ void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quara
 	}
 	spin_lock_bh(&pool->lock);
 	__set_bit(elem->index - 1, elem->region->lent);
+	elem_set_lending(elem->region, elem->index - 1, true);
 	WRITE_ONCE(pool->lent, pool->lent + elem->size);
 	spin_unlock_bh(&pool->lock);
 	elem->region = NULL;

@@ -495,6 +495,37 @@ static void lend_many(struct api_env *e)
 	T_TRUE(counter_read("rx_lend_pages") > pages);
 }
 
+/*
+ * The same while the connections exist: when they are closed it is too late to copy. Their pages
+ * are back when the pipe is empty, although nobody makes a call for these connections.
+ */
+static void lend_many_open(struct api_env *e)
+{
+	unsigned long long copied, pages;
+	unsigned int n = 0;
+	int fd, rfd, p[2];
+
+	if (!lending_pair(e, &fd, &rfd, p))
+		return;
+	copied = counter_read("rx_lend_copied");
+	do {
+		T_TRUE(n < 100);
+		api_pair(e, &fd, &rfd);
+		splice_lend_enable(fd);
+		peer_send_and_wait(e, fd, rfd, SEED, 4096ULL * n, 4096);
+		splice_into_pipe(fd, p[1], 4096);
+		n++;
+	} while (counter_read("rx_lend_copied") == copied);
+	T_TRUE(n > 2);
+	pages = counter_read("rx_lend_pages");
+	pipe_check(p[0], SEED, 0, 4096ULL * n);
+	tl_sleep_ms(200);
+	peer_send_and_wait(e, fd, rfd, SEED, 0, 4096);
+	splice_into_pipe(fd, p[1], 4096);
+	T_TRUE(counter_read("rx_lend_pages") > pages);
+	pipe_check(p[0], SEED, 0, 4096);
+}
+
 static const struct api_case cases[] = {
 	{ "lend_option",	lend_option,		API_F_ROLES },
 	{ "lend_stream",	lend_stream,		API_F_ROLES },
@@ -510,6 +541,7 @@ static const struct api_case cases[] = {
 	{ "lend_close",		lend_close,		API_F_ROLES },
 	{ "lend_reset",		lend_reset,		0 },
 	{ "lend_many",		lend_many,		0 },
+	{ "lend_many_open",	lend_many_open,		0 },
 };
 
 const struct api_group api_lend_group = { cases, TL_ARRAY_SIZE(cases) };

@@ -2,6 +2,7 @@
 /* KUnit: regions, elements, pools and mappings: rdma/region.c, rdma/region_map.c. */
 #include <kunit/test.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -634,6 +635,65 @@ static void region_lent(struct kunit *test)
 	put_page(behind);
 }
 
+#define LENDERS	(SMC_POOL_LENDING_MAX / SZ_512K)
+
+/* One page each of so many elements, in use or given back; each way back makes room for others. */
+static void region_lending_limit(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_elem elem[LENDERS + 1], *other = &elem[LENDERS];
+	struct page *page[LENDERS + 1];
+	u32 i;
+
+	for (i = 0; i <= LENDERS; i++) {
+		if (!smc_pool_has_free(&t->pool, SMC_REGION_RMB, SZ_512K))
+			region_add(test, SMC_REGION_RMB, SZ_512K, true);
+		KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_512K, &elem[i]),
+				0);
+		page[i] = smc_region_page(elem[i].addr);
+		get_page(page[i]);
+	}
+	for (i = 0; i < LENDERS; i++)
+		KUNIT_EXPECT_TRUE(test, smc_elem_note_lent(&elem[i]));
+	KUNIT_EXPECT_EQ(test, t->pool.lending, SMC_POOL_LENDING_MAX);
+	KUNIT_EXPECT_FALSE(test, smc_elem_note_lent(other));
+	/* further pages of an element that counts */
+	KUNIT_EXPECT_TRUE(test, smc_elem_note_lent(&elem[0]));
+	KUNIT_EXPECT_EQ(test, t->pool.lending, SMC_POOL_LENDING_MAX);
+	/* the owner sees that the pages are back */
+	smc_elem_note_returned(&elem[0]);
+	KUNIT_EXPECT_TRUE(test, smc_elem_note_lent(other));
+	KUNIT_EXPECT_FALSE(test, smc_elem_note_lent(&elem[0]));
+	smc_elem_note_returned(other);
+	KUNIT_EXPECT_TRUE(test, smc_elem_note_lent(&elem[0]));
+	/* given back with a lent page */
+	smc_elem_give_back(&t->pool, &elem[1], false);
+	KUNIT_EXPECT_EQ(test, t->pool.lent, SZ_512K);
+	KUNIT_EXPECT_FALSE(test, smc_elem_note_lent(other));
+	/* nobody notices that its page, and one in use, is back: that is found, not each time */
+	put_page(page[1]);
+	put_page(page[2]);
+	t->pool.lending_checked = jiffies;
+	KUNIT_EXPECT_FALSE(test, smc_elem_note_lent(other));
+	msleep(150);
+	KUNIT_EXPECT_TRUE(test, smc_elem_note_lent(other));
+	KUNIT_EXPECT_EQ(test, t->pool.lending, SMC_POOL_LENDING_MAX - SZ_512K);
+	/* given back with its page, found back later; in quarantine; with a region that ends */
+	smc_elem_give_back(&t->pool, &elem[3], false);
+	put_page(page[3]);
+	KUNIT_EXPECT_TRUE(test, smc_pool_reap_lent(&t->pool));
+	KUNIT_EXPECT_EQ(test, t->pool.lent, 0);
+	KUNIT_EXPECT_EQ(test, t->pool.lending, SMC_POOL_LENDING_MAX - 2 * SZ_512K);
+	smc_elem_give_back(&t->pool, &elem[4], true);
+	KUNIT_EXPECT_EQ(test, t->pool.lending, SMC_POOL_LENDING_MAX - 3 * SZ_512K);
+	smc_elem_give_back(&t->pool, &elem[5], false);
+	smc_pool_destroy(&t->pool);
+	KUNIT_EXPECT_EQ(test, t->pool.lending, 0);
+	put_page(page[0]);
+	for (i = 4; i <= LENDERS; i++)
+		put_page(page[i]);
+}
+
 static void region_two_regions(struct kunit *test)
 {
 	struct region_test *t = test->priv;
@@ -1219,6 +1279,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_zeroes_used),
 	KUNIT_CASE(region_types),
 	KUNIT_CASE(region_lent),
+	KUNIT_CASE(region_lending_limit),
 	KUNIT_CASE(region_two_regions),
 	KUNIT_CASE(region_churn),
 	KUNIT_CASE(region_map),

@@ -28,6 +28,11 @@ struct smc_qp;
 #define SMC_ELEM_SIZE_MIN    SMC_RMBE_SIZE_MIN
 #define SMC_ELEM_SIZE_FIRST  2048 /* of a first send ring: nothing on the wire names it */
 #define SMC_POOL_REGIONS_MAX 255 /* regions per group and kind */
+/*
+ * One lent page keeps a whole element out of use when its connection ends: so many bytes of the
+ * elements of a group may have lent pages (decision 0016).
+ */
+#define SMC_POOL_LENDING_MAX (4 << 20)
 
 enum smc_region_kind { SMC_REGION_RMB, SMC_REGION_SND, SMC_REGION_KINDS };
 
@@ -78,6 +83,8 @@ struct smc_region_link {
  * @used: bit per element: not available: handed out, being zeroed, lent or in quarantine
  * @quarantined: bit per element: the peer may still write into it
  * @lent: bit per element: given back while pages of it were lent; under pool->lock
+ * @lending: bit per element, in use or given back: pages of it were lent, and not all of them have
+ *	been found back: it counts in pool->lending; under pool->lock
  * @maybe_lent: pages have been lent, and some may still be; never cleared
  * @needs_sync: it has been mapped for a device that may need cache maintenance; never cleared
  * @maps: per link slot; changed under pool->mutex
@@ -99,6 +106,7 @@ struct smc_region {
 	DECLARE_BITMAP(used, SMC_REGION_ELEMS_MAX);
 	DECLARE_BITMAP(quarantined, SMC_REGION_ELEMS_MAX);
 	DECLARE_BITMAP(lent, SMC_REGION_ELEMS_MAX);
+	DECLARE_BITMAP(lending, SMC_REGION_ELEMS_MAX);
 	bool maybe_lent;
 	bool needs_sync;
 	struct smc_region_link maps[SMC_REGION_LINKS];
@@ -135,6 +143,8 @@ struct smc_elem {
  * @quarantined: bytes in quarantine
  * @lent: bytes of elements that are unavailable because pages of them are lent; changed
  *	under @lock
+ * @lending: bytes of elements with lent pages, see &smc_region.lending; under @lock
+ * @lending_checked: jiffies when the pages of all of these were last looked at; under @lock
  * @growing: per kind: a connection is adding a region; under @lock
  * @grow_wait: woken when @growing is cleared
  * @growing_extra: a region is being added for connections that stand; under @lock
@@ -150,6 +160,8 @@ struct smc_pool {
 	u64 bytes[SMC_REGION_KINDS];
 	u64 quarantined;
 	size_t lent;
+	size_t lending;
+	unsigned long lending_checked;
 	bool growing[SMC_REGION_KINDS];
 	bool growing_extra;
 	wait_queue_head_t grow_wait;
@@ -203,13 +215,9 @@ int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, st
 void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 bool smc_pool_reap_lent(struct smc_pool *pool);
+bool smc_elem_note_lent(const struct smc_elem *elem);
+void smc_elem_note_returned(const struct smc_elem *elem);
 bool smc_pool_has_spare(struct smc_pool *pool);
-
-/* Return the bytes of elements that are unavailable because pages of them are lent. */
-static inline size_t smc_pool_get_lent(const struct smc_pool *pool)
-{
-	return READ_ONCE(pool->lent);
-}
 
 void smc_elem_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
 void smc_elem_prepare_sge(const struct smc_elem *elem, u32 slot, u32 off, u32 len,
