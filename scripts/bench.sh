@@ -19,8 +19,8 @@
 #   --sizes           insn: only writes of 2^k - 1, 2^k and 2^k + 1 bytes, k = 12 .. 20; fails if
 #                     neighbours of ours differ by more than 10 % per byte
 #   --without LABEL   leave out tcp, intree, ours or raw
-#   --autosmc         insn: ours once more, where AUTOSMC has found that connections are short; only
-#                     the row connect_rate
+#   --autosmc         insn: only short connections: connect_rate, and connect_autosmc, where AUTOSMC
+#                     makes those of ours TCP, beside a stream that stays SMC
 #   --upgrade         insn: ours once more, where connections between hosts of this module begin as
 #                     TCP (net.smc.upgrade_bytes); only the row connect_rate
 #   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo
@@ -65,8 +65,13 @@ while [ $# -gt 0 ]; do
 		shift
 		continue
 		;;
-	--autosmc|--upgrade)
-		as_tcp=${1#--} bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
+	--autosmc)
+		bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate,connect_autosmc
+		shift
+		continue
+		;;
+	--upgrade)
+		as_tcp=upgrade bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
 		shift
 		continue
 		;;

@@ -31,11 +31,13 @@
 #define SIZES_LAST	20
 #define COST_UNIT	(64U * KIB)	/* bytes of a stream whose cost --insn gives */
 #define GROWTH_MS	200
+#define LEARN_CONNS	8	/* so many short connections are enough for AUTOSMC */
 
 /**
  * struct options - the command line
  * @client: parameters of the client operations
  * @require: mode that every measured connection must have
+ * @shorts: ... those of the row connect_autosmc, whose stream has @require
  * @label: name of the measured module or family in the output
  * @rows: names of the rows to measure, comma separated, NULL for all
  * @target_ms: length of one stream measurement
@@ -46,6 +48,7 @@
 struct options {
 	struct trf_client client;
 	enum tl_mode require;
+	enum tl_mode shorts;
 	const char *label;
 	const char *rows;
 	unsigned int target_ms;
@@ -128,19 +131,24 @@ static u64 measure_end(u64 begin)
  * Called outside the measured time: a sock_diag dump takes time, and only SMC
  * sockets need it.
  */
-static int check_conn_mode(int fd, struct trf_outcome *out)
+static int check_mode(int fd, enum tl_mode require, struct trf_outcome *out)
 {
 	int err = tl_diag_get(fd, opt.client.proto, &out->local);
 
-	if (opt.require == TL_MODE_UNKNOWN)
+	if (require == TL_MODE_UNKNOWN)
 		return 0;
 	if (err)
 		return trf_fail(out, err, "sock_diag: %s", tl_errno_name(-err));
-	if (out->local.mode != opt.require)
+	if (out->local.mode != require)
 		return trf_fail(out, -ENOLINK, "mode is %s, not %s (reason %08x, peer %08x)",
-				tl_mode_name(out->local.mode), tl_mode_name(opt.require),
+				tl_mode_name(out->local.mode), tl_mode_name(require),
 				out->local.reason, out->local.peer_reason);
 	return 0;
+}
+
+static int check_conn_mode(int fd, struct trf_outcome *out)
+{
+	return check_mode(fd, opt.require, out);
 }
 
 static int run_one_stream(int fd, const struct row *row, u64 bytes, struct trf_outcome *out)
@@ -316,25 +324,76 @@ static int run_parallel(const struct row *row, double *value, struct trf_outcome
 	return err;
 }
 
-/* Connect, send one byte each way, close; repeat. */
-static int run_connect_rate(const struct row *row, double *value, struct trf_outcome *out)
+/* Connect, send one byte each way, close; repeat. Leave the last one open, in *@fd. */
+static int make_connects(const struct row *row, unsigned int count, int *fd,
+			 struct trf_outcome *out)
+{
+	int err = 0;
+
+	*fd = -1;
+	for (unsigned int i = 0; !err && i < count; i++) {
+		if (*fd >= 0)
+			close(*fd);
+		*fd = trf_client_connect(&opt.client, out);
+		err = *fd < 0 ? *fd : run_one_pingpong(*fd, row->size, 1, NULL, out);
+	}
+	return err;
+}
+
+static int measure_connects(const struct row *row, enum tl_mode require, double *value,
+			    struct trf_outcome *out)
 {
 	unsigned int count = opt.count > 4 ? opt.count / 4 : 1;
 	u64 t0 = measure_begin();
-	int err = 0, fd = -1;
+	int fd, err = make_connects(row, count, &fd, out);
 
-	for (unsigned int i = 0; !err && i < count; i++) {
-		if (fd >= 0)
-			close(fd);
-		fd = trf_client_connect(&opt.client, out);
-		err = fd < 0 ? fd : run_one_pingpong(fd, row->size, 1, NULL, out);
-	}
 	t0 = measure_end(t0);
 	*value = opt.insn ? cost_of(t0, count) : (double)count * TL_NSEC_PER_SEC / t0;
 	if (!err)
-		err = check_conn_mode(fd, out);
+		err = check_mode(fd, require, out);
 	if (fd >= 0)
 		close(fd);
+	return err;
+}
+
+static int run_connect_rate(const struct row *row, double *value, struct trf_outcome *out)
+{
+	return measure_connects(row, opt.require, value, out);
+}
+
+/* Bytes pass over a stream, and it has the mode that is required. */
+static int check_stream(int fd, struct trf_outcome *out)
+{
+	static const struct row writes = { .size = 64 * KIB };
+	int err = run_one_stream(fd, &writes, MIB, out);
+
+	return err ?: check_conn_mode(fd, out);
+}
+
+/*
+ * As connect_rate, to a server that a stream is open to. Some connections come before, from which
+ * AUTOSMC learns, where it is on: the others have another mode then.
+ */
+static int run_connect_autosmc(const struct row *row, double *value, struct trf_outcome *out)
+{
+	struct trf_outcome after = { .err = 0 };
+	int stream = trf_client_connect(&opt.client, out);
+	int err = stream < 0 ? stream : check_stream(stream, out);
+	int fd = -1;
+
+	if (!err)
+		err = make_connects(row, LEARN_CONNS, &fd, out);
+	if (fd >= 0)
+		close(fd);
+	if (!err)
+		err = measure_connects(row, opt.shorts, value, out);
+	if (!err) {
+		err = check_stream(stream, &after);
+		if (err)
+			*out = after;
+	}
+	if (stream >= 0)
+		close(stream);
 	return err;
 }
 
@@ -375,6 +434,11 @@ static const struct row rows[] = {
 	{ "parallel_16",	run_parallel,		KIB,		16,	"1/s",	true, 0 },
 	{ "parallel_64",	run_parallel,		KIB,		64,	"1/s",	true, 0 },
 	{ "connect_rate",	run_connect_rate,	1,		1,	"1/s",	true, 0 },
+};
+
+/* Only if it is named: the caller turns AUTOSMC on before. */
+static const struct row row_autosmc = {
+	"connect_autosmc",	run_connect_autosmc,	1,		1,	"1/s",	true, 0
 };
 
 static bool row_is_named(const char *name)
@@ -459,6 +523,10 @@ static int measure_all(void)
 		}
 		if (row_is_named("sizes"))
 			err |= measure_sizes(&done);
+		if (row_is_named(row_autosmc.name)) {
+			done++;
+			err |= !!measure_row(&row_autosmc);
+		}
 	}
 	if (!done)
 		fprintf(stderr, "no such row\n");
@@ -475,6 +543,7 @@ static void bad_usage(void)
 		"  --label L     name in the output (default: the family)\n"
 		"  --rows A,B    only these rows\n"
 		"  --require M   smc or tcp: any other mode is an error\n"
+		"  --shorts M    of short connections of connect_autosmc (default: --require)\n"
 		"  --ms N        length of one stream measurement (default %u)\n"
 		"  --count N     messages of a ping-pong, four times the connects (default %u)\n"
 		"  --runs N      measurements of each row (default %u)\n"
@@ -482,13 +551,13 @@ static void bad_usage(void)
 		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		fprintf(stderr, " %s", rows[i].name);
-	fprintf(stderr, " sizes\n");
+	fprintf(stderr, " sizes %s\n", row_autosmc.name);
 	exit(2);
 }
 
 enum {
-	O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_MS, O_COUNT,
-	O_RUNS, O_INSN, O_NR
+	O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_SHORTS, O_MS,
+	O_COUNT, O_RUNS, O_INSN, O_NR
 };
 
 static const struct option longopts[] = {
@@ -499,6 +568,7 @@ static const struct option longopts[] = {
 	{ "label",	required_argument, NULL, O_LABEL },
 	{ "rows",	required_argument, NULL, O_ROWS },
 	{ "require",	required_argument, NULL, O_REQUIRE },
+	{ "shorts",	required_argument, NULL, O_SHORTS },
 	{ "ms",		required_argument, NULL, O_MS },
 	{ "count",	required_argument, NULL, O_COUNT },
 	{ "runs",	required_argument, NULL, O_RUNS },
@@ -527,8 +597,11 @@ int main(int argc, char **argv)
 	if (optind != argc || !val[O_CONNECT] || !opt.client.proto ||
 	    tl_addr_parse(&opt.client.to, opt.client.proto, val[O_CONNECT], port) ||
 	    (val[O_BIND] && tl_addr_parse(&opt.client.from, opt.client.proto, val[O_BIND], 0)) ||
-	    (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &opt.require)))
+	    (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &opt.require)) ||
+	    (val[O_SHORTS] && tl_mode_parse(val[O_SHORTS], &opt.shorts)))
 		bad_usage();
+	if (!val[O_SHORTS])
+		opt.shorts = opt.require;
 	opt.label = val[O_LABEL] ? val[O_LABEL] : opt.client.proto->name;
 	opt.rows = val[O_ROWS];
 	opt.insn = val[O_INSN];

@@ -7,10 +7,10 @@
 # lines go to the log, for selftests/bench/report.py.
 #
 #   LABELS   what is measured, in order: tcp, intree, or the name of a folder in /t with a build of
-#            the module; autosmc: ours with connections that AUTOSMC makes TCP; upgrade: ours
-#            with connections that begin as TCP, and carry too little to ask for RDMA; loopback: ours
-#            over smc_lo in place of rxe
-#   ROWS     rows of smc_bench, comma separated; default: all
+#            the module; upgrade: ours with connections that begin as TCP, and carry too little
+#            to ask for RDMA; loopback: ours over smc_lo in place of rxe
+#   ROWS     rows of smc_bench, comma separated; default: all but those that must be named. In
+#            connect_autosmc AUTOSMC makes short connections of ours TCP; a stream stays SMC
 #   MS, COUNT   see smc_bench
 #   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
 
@@ -53,16 +53,46 @@ print_symbols()
 	echo "end of symbols"
 }
 
+# bench LABEL ROWS OPTION...
+bench()
+{
+	label_=$1
+	rows_=$2
+	shift 2
+	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
+		--label "$label_" --ms "$MS" --count "$COUNT" ${rows_:+--rows "$rows_"} "$@" ||
+		fail "$label_: smc_bench ended with $?"
+}
+
+# bench_autosmc LABEL: the row connect_autosmc. The stream is opened before AUTOSMC has learned.
+bench_autosmc()
+{
+	case $1 in
+	tcp|intree)
+		bench "$1" connect_autosmc
+		return
+		;;
+	esac
+	echo 100000 > /proc/sys/net/smc/autosmc_bytes
+	before
+	bench "$1" connect_autosmc --shorts tcp
+	echo 0 > /proc/sys/net/smc/autosmc_bytes
+	# both ends are here: the stream, and the eight from which AUTOSMC learns
+	expect "handshakes of the client" "$(grown clnt_smc)" -eq 9
+	expect "TCP by experience" "$(grown autosmc_tcp)" -eq $((COUNT / 4))
+	expect "bytes of the stream by RDMA WRITE" "$(grown tx_write_bytes)" -ge 2097152
+}
+
 measure()
 {
 	case $1 in
 	tcp)	family=inet; mode=tcp ;;
 	intree)	family=smc; mode=smc; load_smc intree || fail "$1 cannot be loaded" ;;
-	autosmc|upgrade)
+	upgrade)
 		family=smc; mode=tcp
 		ln -sfn /t/ours /ours
 		load_smc ours || fail "$1 cannot be loaded"
-		echo 100000 > "/proc/sys/net/smc/${1}_bytes"
+		echo 100000 > /proc/sys/net/smc/upgrade_bytes
 		;;
 	loopback)
 		family=smc; mode=smc
@@ -80,21 +110,20 @@ measure()
 	/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
 	server=$!
 	await_server
-	case $1 in
-	autosmc)
-		/t/smc_traffic client --connect "$(own_addr)" --family "$family" --require smc \
-			connects:8 || fail "$1: no short connections"
-		;;
 	# the first one makes the group, and shows that the server upgrades
-	upgrade)
+	[ "$1" != upgrade ] || {
 		/t/smc_traffic client --connect "$(own_addr)" --family "$family" connects:8 ||
 			fail "$1: no connection"
 		before
+	}
+	case $ROWS in
+	# the last one of a list
+	*,connect_autosmc)
+		bench "$1" "${ROWS%,*}"
+		bench_autosmc "$1"
 		;;
+	*)	bench "$1" "$ROWS" ;;
 	esac
-	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
-		--label "$1" --ms "$MS" --count "$COUNT" ${ROWS:+--rows "$ROWS"} ||
-		fail "$1: smc_bench ended with $?"
 	[ "$1" != upgrade ] || {
 		expect "deferred" "$(grown deferred)" -ge 2
 		expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
