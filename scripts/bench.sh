@@ -61,7 +61,7 @@ while [ $# -gt 0 ]; do
 	--budget)
 		profile=y budget=y bed=insn labels=' intree ours '
 		BENCH_ROWS=first_contact,stream_64k,pingpong_1,sendfile_64k,zerocopy_64k,splice_64k
-		BENCH_ROWS=$BENCH_ROWS,splice_lend_64k,connect_rate
+		BENCH_ROWS=$BENCH_ROWS,splice_lend_64k,connect_rate,connect_autosmc
 		shift
 		continue
 		;;
