@@ -50,13 +50,14 @@ static bool conn_may_move(const struct smc_conn *conn, u32 round)
 
 static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 {
+	int policy = READ_ONCE(conn->link_policy);
 	struct smc_conn_tx *tx = &conn->tx;
 	u32 from = conn->link->slot;
 	int to;
 
 	if (!conn_may_move(conn, b->round))
 		return;
-	to = smc_link_pick_better(b->policy, b->load, SMC_LGR_LINKS, from);
+	to = smc_link_pick_better(policy < 0 ? b->policy : policy, b->load, SMC_LGR_LINKS, from);
 	if (to < 0 || !(smc_conn_reachable_slots(conn) & BIT(to)))
 		return;
 	b->load[from].conns--;
@@ -99,8 +100,9 @@ static bool balance_try_conn(struct smc_conn *conn, void *balance)
 }
 
 /*
- * Begin at most BALANCE_MAX moves, as net.smc.smcr_link_policy prefers, because moving connections
- * send nothing meanwhile. Return whether any move has begun: others may gain by a move, too.
+ * Begin at most BALANCE_MAX moves, as the link policies of the connections prefer, because moving
+ * connections send nothing meanwhile. Return whether any move has begun: others may gain by a move,
+ * too. Policies that differ come to an end, too: a connection moves once for each new link.
  */
 static bool balance_begin_moves(struct smc_lgr *lgr)
 {

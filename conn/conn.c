@@ -23,6 +23,7 @@
 #include <smc/conn/zerocopy.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
+#include <smc/proto/link_pick.h>
 #include "failover.h"
 #include "state.h"
 #include "timers.h"
@@ -166,6 +167,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link,
 	conn->net = lgr->net;
 	conn->stats = lgr->stats;
 	conn->role = lgr->role;
+	conn->link_policy = SMC_LINK_POLICY_NET;
 	conn->tx.whole_due = true;
 	INIT_LIST_HEAD(&conn->tx.claim.entry);
 	conn->tx.claim.rtoken = -1;

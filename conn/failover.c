@@ -57,10 +57,11 @@ unsigned long smc_conn_reachable_slots(const struct smc_conn *conn)
 static struct smc_link *conn_pick_link(const struct smc_conn *conn, bool *leads)
 {
 	unsigned long slots = smc_conn_reachable_slots(conn);
-	struct smc_link *link = smc_lgr_pick_conn_link(conn->lgr, slots, NULL);
+	int policy = READ_ONCE(conn->link_policy);
+	struct smc_link *link = smc_lgr_pick_conn_link(conn->lgr, slots, NULL, policy);
 
 	*leads = link;
-	return link ?: smc_lgr_pick_conn_link(conn->lgr, ~slots, NULL);
+	return link ?: smc_lgr_pick_conn_link(conn->lgr, ~slots, NULL, policy);
 }
 
 /* Change the link of our direction; takes over the caller's reference on @link. */
@@ -173,7 +174,8 @@ void smc_conn_pick_first_link_locked(struct smc_conn *conn)
 	if (conn->role != SMC_CLIENT || !smc_peer_can(&conn->lgr->peer, SMC_CAP_FIRST_LINK) ||
 	    conn->tx.seq || conn->tx.move.prev)
 		return;
-	link = smc_lgr_pick_conn_link(conn->lgr, smc_conn_reachable_slots(conn), conn->link);
+	link = smc_lgr_pick_conn_link(conn->lgr, smc_conn_reachable_slots(conn), conn->link,
+				      READ_ONCE(conn->link_policy));
 	if (link && link != conn->link)
 		conn_change_link(conn, link);
 	else if (link)

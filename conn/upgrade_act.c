@@ -16,6 +16,7 @@
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
 #include <smc/lgr/link.h>
+#include <smc/proto/link_pick.h>
 #include "failover.h"
 #include "state.h"
 #include "timers.h"
@@ -211,7 +212,7 @@ unsigned int smc_conn_upgrade_drain_locked(struct smc_conn *conn)
 /* Return whether the peer could have said something: a link of the group works. */
 static bool upgrade_peer_can_speak(const struct smc_conn *conn)
 {
-	struct smc_link *link = smc_lgr_pick_conn_link(conn->lgr, ~0UL, NULL);
+	struct smc_link *link = smc_lgr_pick_conn_link(conn->lgr, ~0UL, NULL, SMC_LINK_POLICY_NET);
 
 	if (!link)
 		return false;

@@ -152,6 +152,20 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 	return HS_GO;
 }
 
+/* The link of the group was chosen by the policy of the namespace: the socket may have its own. */
+static void server_pick_link(struct smc_hs_ctx *ctx)
+{
+	int policy = ctx->hs->link_policy;
+	struct smc_link *link = NULL;
+
+	if (policy >= 0)
+		link = smc_lgr_pick_conn_link(ctx->lgr, ~0UL, NULL, policy);
+	if (!link)
+		return;
+	smc_link_put(ctx->link);
+	ctx->link = link;
+}
+
 /* Find a group for this client with a free place, or become the creator of a new one. */
 static int server_begin_contact(struct smc_hs_ctx *ctx, unsigned long deadline)
 {
@@ -166,6 +180,8 @@ static int server_begin_contact(struct smc_hs_ctx *ctx, unsigned long deadline)
 	ctx->reserved = ctx->lgr;
 	ctx->first = !ctx->lgr;
 	ctx->creator = ctx->first;
+	if (ctx->lgr)
+		server_pick_link(ctx);
 	return 0;
 }
 

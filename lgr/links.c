@@ -218,25 +218,27 @@ static int lgr_pick_slot(enum smc_link_policy policy, struct smc_link_load *load
 }
 
 /**
- * smc_lgr_pick_conn_link() - pick the link for a connection by the link policy of the namespace
+ * smc_lgr_pick_conn_link() - pick the link for a connection by a link policy
  * @lgr: group
  * @slots: bit per slot: candidate links
  * @own: link that already counts this connection, or NULL
+ * @policy: enum smc_link_policy, or SMC_LINK_POLICY_NET
  *
  * Any context but hard interrupt.
  *
  * Return: a usable link with a reference, or NULL.
  */
 struct smc_link *smc_lgr_pick_conn_link(struct smc_lgr *lgr, unsigned long slots,
-					const struct smc_link *own)
+					const struct smc_link *own, int policy)
 {
-	enum smc_link_policy policy = READ_ONCE(smc_settings_get(lgr->net)->link_policy);
 	struct smc_link_load load[SMC_LGR_LINKS] = { };
 	struct smc_link *link = NULL;
 	unsigned long quiesced = 0;
 	u32 slot;
 	int at;
 
+	if (policy < 0)
+		policy = READ_ONCE(smc_settings_get(lgr->net)->link_policy);
 	rcu_read_lock();
 	for_each_set_bit(slot, &slots, SMC_LGR_LINKS) {
 		link = rcu_dereference(lgr->links[slot]);

@@ -15,6 +15,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include <smc/proto/link_pick.h>
 #include "internal.h"
 
 /*
@@ -277,8 +278,8 @@ static struct smc_lgr *registry_find_server(struct net *net, const struct smc_pe
 		    !peer_matches(&lgr->peer, peer) || !smc_rtoken_has_room(lgr) ||
 		    !kref_get_unless_zero(&lgr->ref))
 			continue;
-		*link = lgr_has_port_link(lgr, own) ? smc_lgr_pick_conn_link(lgr, ~0UL, NULL)
-						    : NULL;
+		*link = lgr_has_port_link(lgr, own) ?
+			smc_lgr_pick_conn_link(lgr, ~0UL, NULL, SMC_LINK_POLICY_NET) : NULL;
 		if (*link && smc_lgr_reserve_conn(lgr))
 			return lgr;
 		if (*link)

@@ -22,6 +22,7 @@
 #include <smc/base/stats.h>
 #include <smc/conn/tx.h>
 #include <smc/lgr/lgr.h>
+#include <smc/proto/link_pick.h>
 #include <smc/socket/sock.h>
 #include "keepalive.h"
 
@@ -138,6 +139,7 @@ void smc_sock_init_fields(struct sock *sk, void (*inet_destruct)(struct sock *sk
 	spin_lock_init(&smc->state_lock);
 	smc_clcsock_init_users(&smc->clcsock);
 	smc->synced_state = -1;
+	smc->link_policy = SMC_LINK_POLICY_NET;
 	smc->stats = smc_stats_of(sock_net(sk));
 	INIT_LIST_HEAD(&smc->entry);
 	INIT_HLIST_NODE(&smc->bucket);

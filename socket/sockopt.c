@@ -23,6 +23,7 @@
 #include <smc/conn/rx.h>
 #include <smc/conn/tcp_info.h>
 #include <smc/conn/tx.h>
+#include <smc/proto/link_pick.h>
 #include <uapi/linux/smc_own.h>
 #include "cmsg.h"
 #include "deferred.h"
@@ -148,6 +149,7 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
 				   BIT(SMC_SF_LEND);
 
 	child->flags |= READ_ONCE(listener->flags) & keep;
+	child->link_policy = READ_ONCE(listener->link_policy);
 }
 
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
@@ -444,11 +446,34 @@ static int sockopt_smc_flag(int name)
 	}
 }
 
+/* SMC_OWN_LINK_POLICY: for the next time that a link is chosen. */
+static int sockopt_set_link_policy(struct smc_sock *smc, sockptr_t val, unsigned int len)
+{
+	struct smc_conn *conn;
+	int policy, rc;
+
+	rc = sockopt_read_int(&policy, val, len);
+	if (rc)
+		return rc;
+	if (policy < SMC_LINK_POLICY_NET || policy >= SMC_LINK_POLICIES)
+		return -EINVAL;
+	/* before the look for a connection: smc_stream_set_conn_locked() copies it */
+	WRITE_ONCE(smc->link_policy, policy);
+	conn = smc_sock_conn_get(smc);
+	if (conn) {
+		WRITE_ONCE(conn->link_policy, policy);
+		smc_conn_put(conn);
+	}
+	return 0;
+}
+
 static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
 {
 	int flag = sockopt_smc_flag(name);
 	int on, rc;
 
+	if (name == SMC_OWN_LINK_POLICY)
+		return sockopt_set_link_policy(smc, val, len);
 	if (flag < 0)
 		return flag;
 	rc = sockopt_read_int(&on, val, len);
@@ -668,6 +693,8 @@ static int sockopt_get_smc(struct smc_sock *smc, int name, char __user *val, int
 
 	if (name == SMC_OWN_ZEROCOPY)
 		return sockopt_put_int(sock_flag(smc_sock_sk(smc), SOCK_ZEROCOPY), val, len);
+	if (name == SMC_OWN_LINK_POLICY)
+		return sockopt_put_int(READ_ONCE(smc->link_policy), val, len);
 	return flag < 0 ? flag : sockopt_put_int(test_bit(flag, &smc->flags), val, len);
 }
 

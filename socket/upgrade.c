@@ -641,7 +641,7 @@ static struct smc_conn *upgrade_create_conn(struct smc_sock *smc, struct smc_lgr
 
 	if (!smc_lgr_reserve_place(lgr))
 		return ERR_PTR(-EBUSY);
-	link = smc_lgr_pick_conn_link(lgr, ~0UL, NULL);
+	link = smc_lgr_pick_conn_link(lgr, ~0UL, NULL, READ_ONCE(smc->link_policy));
 	if (!link) {
 		smc_lgr_unreserve_conn(lgr);
 		return ERR_PTR(-ENOLINK);

@@ -18,6 +18,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <uapi/linux/smc_own.h>
+
 #include "api.h"
 
 #define SEED	107
@@ -168,6 +170,52 @@ static void smc_level(struct api_env *e)
 	T_ERR(getsockopt(fd, SOL_SMC, 9999, &val, &len), EOPNOTSUPP);
 	len = -1;
 	T_ERR(getsockopt(fd, SOL_SMC, SMC_LIMIT_HS, &val, &len), EINVAL);
+}
+
+#define LINK_POLICIES	5
+
+static void link_policy_set_last(int fd)
+{
+	int val = LINK_POLICIES - 1;
+
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)));
+}
+
+/* Which link a connection uses; see case_policies of links.sh for the effect. */
+static void link_policy(struct api_env *e)
+{
+	socklen_t len = sizeof(int);
+	int fd, rfd, val, got;
+
+	if (!e->proto->smc)
+		return;
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	T_EQ(got, -1);
+	for (val = LINK_POLICIES - 1; val >= -1; val--) {
+		T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)));
+		T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+		T_EQ(got, val);
+	}
+	val = LINK_POLICIES;
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)), EINVAL);
+	val = -2;
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)), EINVAL);
+	/* what only looks valid as a byte */
+	val = 256;
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)), EINVAL);
+	val = 0;
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, 1), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, BAD_PTR, sizeof(val)), EFAULT);
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	T_EQ(got, -1);
+	/* set on the socket before connect(), or on the listener; then on the connection */
+	api_pair_of(e, link_policy_set_last, &fd, &rfd);
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	T_EQ(got, LINK_POLICIES - 1);
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)));
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	T_EQ(got, 0);
 }
 
 static int int_option(int fd, int level, int name)
@@ -511,6 +559,7 @@ static const struct api_case cases[] = {
 	{ "mapped",		mapped,		0 },
 	{ "time_stamp",		time_stamp,	0 },
 	{ "smc_level",		smc_level,	0 },
+	{ "link_policy",	link_policy,	API_F_ROLES },
 	{ "identity",		identity,	API_F_ROLES },
 	{ "ulp_smc",		ulp_smc,	API_F_ROLES },
 	{ "ulp_tls",		ulp_tls,	API_F_ROLES },

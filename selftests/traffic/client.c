@@ -9,7 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <uapi/linux/smc_own.h>
+
 #include "traffic.h"
+
+#ifndef SOL_SMC
+#define SOL_SMC	286
+#endif
 
 int trf_fail(struct trf_outcome *out, int err, const char *fmt, ...)
 {
@@ -43,6 +49,18 @@ static int check_local_mode(const struct trf_client *c, int fd, struct trf_outco
 	return 0;
 }
 
+/**
+ * trf_set_link_policy() - set SMC_OWN_LINK_POLICY
+ * @fd: SMC socket
+ * @policy: value
+ *
+ * Return: 0 or a negative errno.
+ */
+int trf_set_link_policy(int fd, int policy)
+{
+	return setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &policy, sizeof(policy)) ? -errno : 0;
+}
+
 /* Connect with options: with TCP Fast Open the SYN leaves with the first data. */
 static int connect_with_options(const struct trf_client *c)
 {
@@ -52,6 +70,8 @@ static int connect_with_options(const struct trf_client *c)
 	if (fd < 0)
 		return fd;
 	err = c->tos ? tl_set_tos(fd, c->tos) : 0;
+	if (!err && c->link_policy)
+		err = trf_set_link_policy(fd, *c->link_policy);
 	if (!err && c->fastopen &&
 	    setsockopt(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)))
 		err = -errno;
@@ -77,8 +97,9 @@ int trf_client_connect(const struct trf_client *c, struct trf_outcome *out)
 	int fd, err;
 
 	memset(out, 0, sizeof(*out));
-	fd = c->fastopen || c->tos ? connect_with_options(c) :
-				     tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
+	fd = c->fastopen || c->tos || c->link_policy ?
+		connect_with_options(c) :
+		tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
 	if (fd < 0)
 		return trf_fail(out, fd, "connect: %s", tl_errno_name(-fd));
 	err = tl_set_timeouts(fd, c->timeout_ms);

@@ -33,6 +33,7 @@
  * @settle_ms: pause before each connection of "contacts"
  * @still_ms: longest time without progress of a direction, 0 for any
  * @device: what the server is bound to, NULL for nothing
+ * @link_policy: what @client points to, if it was given
  */
 struct options {
 	struct trf_client client;
@@ -47,6 +48,7 @@ struct options {
 	unsigned int settle_ms;
 	unsigned int still_ms;
 	const char *device;
+	int link_policy;
 };
 
 static struct options opt = {
@@ -814,6 +816,10 @@ static int server_main(void)
 		fprintf(stderr, "cannot set --device\n");
 		return KTAP_FAIL;
 	}
+	if (opt.client.link_policy && trf_set_link_policy(fd, *opt.client.link_policy)) {
+		fprintf(stderr, "cannot set --link-policy\n");
+		return KTAP_FAIL;
+	}
 	printf("# listening on %s\n", tl_addr_str(&opt.client.from, text, sizeof(text)));
 	fprintf(stderr, "accept: %s\n", tl_errno_name(-trf_server_run(&srv, fd)));
 	return KTAP_FAIL;
@@ -841,6 +847,7 @@ static void bad_usage(void)
 		"  --intree SIDE   client: client, server or both are the in-tree SMC, which\n"
 		"                  reports some resets as an end of the stream\n"
 		"  --tos N         IP_TOS or IPV6_TCLASS of each connection\n"
+		"  --link-policy N SMC_OWN_LINK_POLICY of each connection\n"
 		"  --fastopen      client: the first data is sent with the SYN\n"
 		"  --still MS      client: a longer time without progress is a failure\n"
 		"  --pause MS      client: a pause between its request and its own reset\n"
@@ -885,6 +892,7 @@ static const struct option longopts[] = {
 	{ "intree",	required_argument, NULL, 'I' },
 	{ "settle",	required_argument, NULL, 'T' },
 	{ "tos",	required_argument, NULL, 'O' },
+	{ "link-policy", required_argument, NULL, 'Y' },
 	{ "fastopen",	no_argument, NULL, 'F' },
 	{ "pages",	no_argument, NULL, 'P' },
 	{ "pause",	required_argument, NULL, 'U' },
@@ -953,6 +961,10 @@ static void parse_simple(int o)
 		break;
 	case 'O':
 		opt.client.tos = strtoul(optarg, NULL, 0);
+		break;
+	case 'Y':
+		opt.link_policy = strtol(optarg, NULL, 0);
+		opt.client.link_policy = &opt.link_policy;
 		break;
 	case 'F':
 		opt.client.fastopen = true;

@@ -265,6 +265,7 @@ struct smc_conn_rx {
  * @net: namespace; lives as long as the group
  * @stats: its counters
  * @role: enum smc_role
+ * @link_policy: enum smc_link_policy, or SMC_LINK_POLICY_NET; changes at any time
  * @upgrade: the connection began as TCP (conn/upgrade.h); NULL: by a rendezvous. Constant
  * @tx: sending direction
  * @rx: receiving direction
@@ -305,6 +306,7 @@ struct smc_conn {
 	struct net *net;
 	struct smc_stats __percpu *stats;
 	u8 role;
+	s8 link_policy;
 	struct smc_conn_upgrade *upgrade;
 	struct smc_conn_tx tx;
 	struct smc_conn_rx rx;

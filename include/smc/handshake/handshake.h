@@ -53,6 +53,7 @@ struct smc_hs_result {
  * @server: which side we are; set by smc_hs_client_setup() or smc_hs_server_setup()
  * @sndbuf: requested size of the send ring in bytes
  * @rcvbuf: requested size of the RMBE in bytes
+ * @link_policy: of the connection, see smc_conn.link_policy
  * @nodename: host name of the task that called connect() or listen(), blank padded; of a listening
  *	socket, too
  * @memcg: cgroup to charge the connection's memory to, NULL = none; lives as long as @owner
@@ -80,6 +81,7 @@ struct smc_hs {
 	bool server;
 	u32 sndbuf;
 	u32 rcvbuf;
+	s8 link_policy;
 	u8 nodename[SMC_HOSTNAME_LEN];
 	struct mem_cgroup *memcg;
 	u32 force_tcp;

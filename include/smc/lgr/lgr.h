@@ -488,7 +488,7 @@ int smc_lgr_find_open_slot(struct smc_lgr *lgr, u8 num);
 struct smc_link *smc_lgr_pick_link(struct smc_lgr *lgr);
 struct smc_link *smc_lgr_pick_other_link(struct smc_lgr *lgr, const struct smc_link *not);
 struct smc_link *smc_lgr_pick_conn_link(struct smc_lgr *lgr, unsigned long slots,
-					const struct smc_link *own);
+					const struct smc_link *own, int policy);
 void smc_lgr_get_link_loads(struct smc_lgr *lgr, struct smc_link_load *load);
 void smc_link_report_up(struct smc_link *link);
 

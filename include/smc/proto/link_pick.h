@@ -8,7 +8,9 @@
 
 #include <smc/proto/types.h>
 
-/* Values of the sysctl net.smc.smcr_link_policy. */
+#define SMC_LINK_POLICY_NET	(-1)	/* of a connection: that of its namespace */
+
+/* Values of the sysctl net.smc.smcr_link_policy, and of SMC_OWN_LINK_POLICY. */
 enum smc_link_policy {
 	SMC_LINK_BY_CONNS,	/* fewest connections */
 	SMC_LINK_ROUND_ROBIN,	/* round robin */

@@ -75,6 +75,7 @@ enum smc_sock_flag {
  * @hs: handshake; holds a reference on the socket while SMC_SF_HS is set
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
  * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
+ * @link_policy: SOL_SMC SMC_OWN_LINK_POLICY, of this and later connections
  * @began_at: jiffies when the connection became TCP or SMC
  * @began_bytes: TCP mode: bytes that the clcsock had carried then, those of a handshake
  * @autosmc: the connection as AUTOSMC knows it; set before its handshake
@@ -107,6 +108,7 @@ struct smc_sock {
 	struct smc_hs hs;
 	u32 own_reason;
 	u32 peer_reason;
+	s8 link_policy;
 	unsigned long began_at;
 	u64 began_bytes;
 	struct smc_autosmc_conn autosmc;

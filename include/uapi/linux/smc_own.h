@@ -24,6 +24,13 @@
  */
 #define SMC_OWN_ZEROCOPY			129
 
+/*
+ * SOL_SMC, int: over which link of its group the connection sends: -1, the default, as
+ * net.smc.smcr_link_policy says, or a value of that sysctl. Accepted sockets inherit it from their
+ * listener.
+ */
+#define SMC_OWN_LINK_POLICY			130
+
 /* ---- which module this is ---- */
 
 /*

@@ -15,8 +15,8 @@
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
-	operator:120 backup:150 group_ends:120 many_regions:150 v1_many_regions:150
-	rings:150 unload:60"
+	operator:120 backup:150 listener_policy:120 group_ends:120
+	many_regions:150 v1_many_regions:150 rings:150 unload:60"
 # (In real time a busy machine adds to the latencies that "policies" compares, and "forgets" takes 20
 # minutes.)
 [ -z "$INTREE" ] || all="intree_symmetric:120 intree_gives_back:120 intree_one:240
@@ -104,7 +104,7 @@ one_pnetid()
 }
 
 # with_group COMMAND...: runs the command while host 2 holds a connection to host 1, and for a
-# second time after traffic over each link
+# second time after traffic over each link; $SERVER_OPTION: of smc_traffic
 with_group()
 {
 	! ours || sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=1
@@ -114,7 +114,9 @@ with_group()
 	! ours || cp /proc/net/smc_stat /run/stat
 	sent0=$(sent_by 0) sent1=$(sent_by 1 2> /dev/null || echo 0)
 	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family smc6 --require smc --timeout 30000 > /run/server 2>&1 &
+		# shellcheck disable=SC2086 # none, or two words
+		/t/smc_traffic server --family smc6 --require smc --timeout 30000 $SERVER_OPTION \
+			> /run/server 2>&1 &
 		server=$!
 		await_server
 		sync_signal "up$groups"
@@ -943,13 +945,14 @@ conns_are()
 	[ "$(conns_on rxe0) $(conns_on rxe1)" = "$1 $2" ]
 }
 
-# open_conns N: host 2 opens N connections, one after the other
+# open_conns N: host 2 opens N connections, one after the other; $OPTION: of smc_traffic
 open_conns()
 {
 	if [ "$HOST" = 2 ]; then
 		for _ in $(seq "$1"); do
 			have=$(($(conns_on rxe0) + $(conns_on rxe1)))
-			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
+			# shellcheck disable=SC2086 # none, or two words
+			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc $OPTION \
 				--wait 10 "idle:$((200 * SLOWNESS))" > /run/more 2>&1 &
 			idles="$idles $!"
 			wait_for 20 conns_more_than "$have" || { cat /run/more; fail "no connection"; }
@@ -1023,6 +1026,14 @@ client_policies()
 	policy 4
 	open_conns 2
 	conns_grow 2 0
+	# a socket goes its own way, both times the other one than those of the namespace
+	OPTION="--link-policy 0" open_conns 1
+	conns_grow 0 1
+	policy 0
+	OPTION="--link-policy 4" open_conns 1
+	conns_grow 1 0
+	open_conns 1
+	conns_grow 0 1
 	policy 2
 	/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
 		--timeout 60000 stream:500 > /run/bulk 2>&1 &
@@ -1046,6 +1057,35 @@ case_policies()
 	with_group policies
 	[ "$HOST" = 1 ] || tc qdisc del dev eth1 root
 	policy 0
+	/t/smcctl pnet flush
+}
+
+# The listener's policy differs from that of the namespaces, and holds on its host alone.
+listener_goes()
+{
+	[ ! -e /run/policies ] || return 0
+	: > /run/policies
+	idles=
+	two_links
+	open_conns 4
+	sync_barrier open 100 || exit 1
+	if [ "$HOST" = 1 ]; then
+		wait_for 20 conns_are 5 0 || { show; fail "$(conns_on rxe0) and $(conns_on rxe1)"; }
+	else
+		expect_even
+	fi
+	sync_barrier listener 100 || exit 1
+	# shellcheck disable=SC2086 # numbers
+	[ "$HOST" = 1 ] || kill $idles
+}
+
+case_listener_policy()
+{
+	one_pnetid
+	rm -f /run/policies
+	SERVER_OPTION="--link-policy 4"
+	with_group listener_goes
+	SERVER_OPTION=
 	/t/smcctl pnet flush
 }
 
