@@ -157,7 +157,7 @@ bench-failover:
 check-long: export FLAPS := $(or $(FLAPS),100)
 check-long: export STRESS_FOR := $(or $(STRESS_FOR),600)
 check-long:
-	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-flaps-loss uml-flaps-delay uml-stress uml-api-more \
+	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-flaps-loss uml-flaps-delay uml-stress uml-api-more uml-api-loopback \
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \

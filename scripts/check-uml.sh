@@ -140,6 +140,10 @@ run "$p-lo" --topology lo --module ours --script "$cases/lo.sh" --add "$tests/sm
 	--timeout 400
 # ... and over smc_lo, without an RNIC
 run "$p-loopback" --topology lo --hosts 1 --module ours --script "$cases/loopback.sh" --timeout 500
+# ... and the socket API there, through both entry points: it takes over three minutes, so only if named
+# ("make check-long")
+[ "$flavour" = debug ] || extra light "$p-api-loopback" --topology lo --hosts 1 --module ours \
+	--script "$cases/api.sh" --env "API=smc ipproto" --timeout 900
 # the netlink contract, and invalid requests; SEED and ROUNDS come from the environment
 run "$p-contract" --topology lo --hosts 1 --module ours --script "$cases/contract.sh" \
 	--add "$tests/smc_contract" --env "SEED=${SEED:-1}" --env "ROUNDS=${ROUNDS:-16000}" \

@@ -3,6 +3,7 @@
 #
 # The socket API between two hosts, compared with TCP: smc_api with an agent on host 1.
 # One case per pair of families; the plain TCP cases check that TCP passes the same tests here.
+# With --topology lo and one host both are there, over smc_lo.
 #
 #   API       pairs to run (default: all)
 #   API_ONLY  parts of the names of smc_api's cases, with commas between them
@@ -21,7 +22,14 @@ export CASES
 
 setup()
 {
-	setup_net && setup_rxe && load_smc
+	if [ "$TOPOLOGY" = lo ]; then
+		# a device that leads nowhere; and with more, the size of TCP's segments depends on its windows
+		ip link add other0 type dummy && ip link set other0 up && ip link set lo mtu 9000 &&
+			setup_net && ip addr add 10.0.0.2/24 dev lo && ip addr add fd00::2/64 dev lo nodad &&
+			modprobe ib_uverbs && setup_smc_lo && load_smc
+	else
+		setup_net && setup_rxe && load_smc
+	fi
 }
 
 # api FAMILY PEER_FAMILY MODE ADDRESS_PREFIX [OPTION]: each host's address is the prefix with its number
@@ -30,6 +38,7 @@ api()
 	if [ "$HOST" = 1 ]; then
 		/t/smc_api --agent --family "$2" &
 		agent=$!
+		[ "$TOPOLOGY" != lo ] || { api_tests "$@"; return; }
 		sync_signal ready
 		sync_wait over 390 > /dev/null
 		rc=$?
@@ -38,14 +47,39 @@ api()
 		return "$rc"
 	fi
 	sync_wait ready > /dev/null || exit 1
-	before
+	api_tests "$@"
+}
+
+# over: the other host may go on; on a single host the agent ends
+over()
+{
+	if [ "$TOPOLOGY" = lo ]; then
+		kill_all "$agent"
+	else
+		sync_signal over
+	fi
+}
+
+lo_bytes()
+{
+	cat /sys/class/infiniband/lo0/ports/1/hw_counters/bytes
+}
+
+api_tests()
+{
+	if [ "$TOPOLOGY" = lo ]; then
+		cp /proc/net/smc_stat /run/stat
+		copied=$(lo_bytes)
+	else
+		before
+	fi
 	# shellcheck disable=SC2086 # an option or nothing
 	/t/smc_api --family "$1" --peer-family "$2" ${3:+--require "$3"} --local "${4}2" \
-		--remote "${4}1" --control "$(peer_addr)" --wait 20 --case-timeout $((60 * SLOWNESS)) \
+		--remote "${4}1" --control 10.0.0.1 --wait 20 --case-timeout $((60 * SLOWNESS)) \
 		--strict $5 ${API_ONLY:+--only "$API_ONLY"} > "/run/api" 2>&1
 	rc=$?
 	cat /run/api
-	sync_signal over
+	over
 	grep '^not ok' /run/api | while read -r line; do
 		diag "$line"
 	done
@@ -53,6 +87,8 @@ api()
 	[ "$3" != smc ] || [ -n "$API_ONLY" ] || {
 		expect "zero copy bytes" "$(grown tx_zc_bytes)" -ge 2097152
 		expect "pages lent" "$(grown rx_lend_pages)" -ge 512
+		[ "$TOPOLOGY" != lo ] || expect "bytes that the device has copied" \
+			$(($(lo_bytes) - copied)) -ge "$(grown tx_write_bytes)"
 	}
 }
 

@@ -6,8 +6,12 @@
 
 : "${TRAFFIC:=stream:16 random:4 pingpong:100 urgent:20 connects:100 burst:50 parallel:32 halfclose:256 reset:8192}"
 
-CASES="traffic:240 refused other_address namespaces:60 down removed:60 in_use:60 exclusive:60"
+CASES="traffic:240 refused other_address namespaces:60 down rule memory:60 removed:60 in_use:60 exclusive:60"
 export CASES
+
+CGROUPS=/sys/fs/cgroup
+RULE=0x03008001
+NO_MEMORY=0x01010000
 
 setup()
 {
@@ -120,6 +124,60 @@ case_down()
 	ip link set lo up
 	wait_for 10 port_active lo0 || fail "the port does not come up again"
 	talk 10.9.0.1 stream:1
+}
+
+# is_reason CODE: a connection was TCP for this reason
+is_reason()
+{
+	/t/smcctl -j stats | grep -q "$1"
+}
+
+# only_tcp: the device has copied less than the connection had bytes since $bytes (idle groups send messages)
+only_tcp()
+{
+	expect "bytes that the device has copied" "$(($(lo_counter bytes) - bytes))" -lt 65536
+}
+
+# The administrator's rules are about these connections, too.
+case_rule()
+{
+	! is_reason $RULE || fail "$RULE was there before"
+	/t/smcctl policy add deny local-port 4430 || fail "no rule"
+	bytes=$(lo_counter bytes)
+	talk_over tcp - - 10.9.0.1 stream:1
+	only_tcp
+	is_reason $RULE || fail "not $RULE: $(/t/smcctl stats)"
+	/t/smcctl policy flush
+	talk 10.9.0.1 stream:1
+}
+
+# A server whose cgroup has no room for an RMB: TCP, and nobody is killed.
+case_memory()
+{
+	! is_reason $NO_MEMORY || fail "$NO_MEMORY was there before"
+	{ mkdir "$CGROUPS/small" && echo +memory > "$CGROUPS/cgroup.subtree_control"; } || fail "no memory cgroup"
+	# of a size that no idle RMB has
+	sysctl -q -w net.smc.rmem=524288
+	# shellcheck disable=SC2016 # for that shell
+	sh -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$CGROUPS/small" \
+		/t/smc_traffic server --family smc &
+	server=$!
+	await_server
+	# less than an RMB with an element of that size
+	echo $(($(cat "$CGROUPS/small/memory.current") + 458752)) > "$CGROUPS/small/memory.max"
+	bytes=$(lo_counter bytes)
+	/t/smc_traffic client --connect 10.9.0.1 --family smc --require tcp connects:2 ||
+		fail "client ended with $?"
+	only_tcp
+	is_reason $NO_MEMORY || fail "not $NO_MEMORY: $(/t/smcctl stats)"
+	expect "killed" "$(sed -n 's/^oom_kill //p' "$CGROUPS/small/memory.events")" -eq 0
+	echo max > "$CGROUPS/small/memory.max"
+	/t/smc_traffic client --connect 10.9.0.1 --family smc --require smc --quit stream:1 ||
+		fail "client ended with $?"
+	wait "$server" || fail "server ended with $?"
+	expect "bytes that the device has copied" "$(($(lo_counter bytes) - bytes))" -ge 2097152
+	sysctl -q -w net.smc.rmem=65536
+	rmdir "$CGROUPS/small"
 }
 
 # streams: the device has copied a MiB since $bytes
