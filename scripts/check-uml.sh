@@ -169,6 +169,9 @@ if [ "$flavour" != debug ]; then
 fi
 run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
 run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
+# one service for clients of both families at the same time
+[ "$flavour" = debug ] || run "$p-mixed" --module ours,intree --mtu 9000 --script "$cases/mixed.sh" \
+	--timeout 400
 
 # the last released version on the other host: traffic, a link that is lost; only if named: groups that
 # are used again, the packets, traffic without immediate values (-cdc)
