@@ -15,7 +15,7 @@
 groups=0
 all="single:60 symmetric:90 subnet:90 v1:90 many_rmbs:90 client_one:90 server_one:90 one_link:60
 	gives_back:120 v1_gives_back:120 returns:120 v1_returns:120 becomes_symmetric:120
-	operator:120 backup:150 listener_policy:120 group_ends:120
+	operator:120 backup:150 backup_socket:150 listener_policy:120 group_ends:120
 	many_regions:150 v1_many_regions:150 rings:150 unload:60"
 # (In real time a busy machine adds to the latencies that "policies" compares, and "forgets" takes 20
 # minutes.)
@@ -1122,7 +1122,8 @@ first_and_spare()
 	spared=y
 	two_links
 	if [ "$HOST" = 2 ]; then
-		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc \
+		# shellcheck disable=SC2086 # none, or two words
+		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc $OPTION \
 			--timeout 60000 stream:16000 > /run/bulk 2>&1 &
 		bulk=$!
 	fi
@@ -1143,21 +1144,36 @@ first_and_spare()
 	[ "$HOST" = 1 ] || { kill "$bulk"; wait "$bulk" 2> /dev/null; }
 }
 
-case_backup()
+# check_spare N: so many connections of each host begin on the first RNIC; $OPTION, $SERVER_OPTION: of smc_traffic
+check_spare()
 {
 	spared=
 	one_pnetid
-	policy 4
 	sysctl -q -w net.smc.smcr_balance=1 net.smc.smcr_testlink_time=2
 	with_group first_and_spare
-	# both directions of the one that is kept open, and of the stream
-	expect "connections moved" "$(grown conn_move)" -ge 2
-	expect "connections moved back" "$(grown conn_balance)" -ge 2
+	expect "connections moved" "$(grown conn_move)" -ge "$1"
+	expect "connections moved back" "$(grown conn_balance)" -ge "$1"
 	expect "packets of rxe0" "$packets0" -ge 256
 	expect "groups ended" "$terms" -eq 0
 	sysctl -q -w net.smc.smcr_balance=0 net.smc.smcr_testlink_time=30
-	policy 0
 	/t/smcctl pnet flush
+}
+
+case_backup()
+{
+	policy 4
+	# the one that is kept open, and the stream
+	check_spare 2
+	policy 0
+}
+
+# The same by the policy of the sockets, while that of the namespaces is to spread connections, and that is what
+# the connection that is kept open does on the client.
+case_backup_socket()
+{
+	OPTION="--link-policy 4" SERVER_OPTION="--link-policy 4"
+	check_spare 1
+	OPTION='' SERVER_OPTION=''
 }
 
 # --- in virtual time ---
