@@ -5,10 +5,10 @@
 # upgraded, removed. DKMS builds natively, for kernels of the cache that are lent to the tree. Prints KTAP.
 #
 # Usage: check-packages.sh [vm|rpm]
-#   vm   also: a second kernel is installed, and the upgrade is built for both; while the packages are
-#        installed, a pair of virtual hosts that run the tree use, upgrade and remove them: builds and
+#   vm   also: a pair of virtual hosts that run the tree uses the packages; then a second kernel is installed, and a
+#        pair that runs it uses, upgrades and removes them; the upgrade is built for both kernels: builds and
 #        boots take more minutes than the gate has
-#   rpm  instead: RPMs, made, installed and removed, and make install and uninstall. They build the modules
+#   rpm  instead: RPMs, made, installed, upgraded and removed, and make install and uninstall. They build the modules
 #        once more, and the gate has little time; both are part of make check-long
 set -u
 
@@ -108,6 +108,68 @@ next_package()
 		dpkg-deb --root-owner-group -b "$tmp/next" "$out/next.deb"
 }
 
+# lacking: print the files of the tools that the package whose files are in $tmp/files does not have
+lacking()
+{
+	(cd tools && ls man completion samples systemd udev && printf '%s\n' smc_run smc_cgroup smcctl smcd smcr smcss \
+		smc_pnet smc_trace smc_times.bt libsmc_preload.so libsmc_verify.so smc_own.h) | grep . | grep -v ':$' | sort -u |
+		while read -r f; do
+			grep -q "/$f\(\.[gx]z\)\?\$" "$tmp/files" || echo "$f"
+		done
+}
+
+# has_tools: no file of the tools is missing in a package
+has_tools()
+{
+	lacking > "$tmp/log"
+	[ -s "$tmp/files" ] && [ ! -s "$tmp/log" ]
+}
+
+# ism: the tree has such a device, from here on
+ism()
+{
+	mkdir -p "$tree/sys/bus/pci/devices/0000:00:00.0"
+	echo 0x1014 > "$tree/sys/bus/pci/devices/0000:00:00.0/vendor"
+	echo 0x04ed > "$tree/sys/bus/pci/devices/0000:00:00.0/device"
+}
+
+# refuses_ism COMMAND...: in the tree, because of that device
+refuses_ism()
+{
+	! in_tree "$@" > "$tmp/log" 2>&1 && grep -q 'this machine has ISM devices: 0000:00:00.0' "$tmp/log"
+}
+
+# hosts NAME KERNEL [CASES]: a pair of virtual hosts with that kernel run the tree, each from a copy in memory
+hosts()
+{
+	selftests/vm/vm.py --name "$1" --kernel "$2" --module none --root "$tree" --mem 1024 \
+		--script selftests/vm/cases/packages.sh --env "PACKAGES=${3:-}" \
+		--add selftests/smc_traffic --add "$out/next.deb" --timeout 1500 9>&- |
+		sed 's/^/    /' | tee "$tmp/log"
+	return "${PIPESTATUS[0]}"
+}
+
+# Make an RPM of that name, without a file
+other_rpm()
+{
+	printf '%s\n' 'Name: smc-tools' 'Version: 9' 'Release: 1' 'Summary: a' 'License: a' 'BuildArch: noarch' '%description' \
+		'%files' > "$out/other.spec"
+	in_tree rpmbuild -bb --define "_topdir $out/rpm" --define "_rpmdir $out" --define "_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" other.spec
+}
+
+# Make the RPMs of the next version: the same recipe and sources, with another number
+next_rpm()
+{
+	local kdir
+
+	kdir=$(readlink -f "$cache/kernels/6.12/headers")
+	rm -rf "$out/smc-9" && cp -a "$out/smc-$version" "$out/smc-9" && echo 9 > "$out/smc-9/VERSION" &&
+		sed "s/^Version:.*/Version:	9/; s/ - $version-1\$/ - 9-1/" "$out/rpm/SPECS/smc.spec" > "$out/rpm/SPECS/next.spec" &&
+		tar -czC "$out" -f "$out/rpm/SOURCES/smc-9.tar.gz" smc-9 &&
+		in_tree rpmbuild -bb --nodeps --define "_topdir $out/rpm" --define "kdir $kdir" --define "kernel_release $new" \
+			"$out/rpm/SPECS/next.spec" && mv "$out"/rpm/RPMS/*/*-9-1.*.rpm "$out/"
+}
+
 in_kernel()
 {
 	for m in smc smc_diag; do
@@ -148,28 +210,41 @@ echo "KTAP version 1"
 if [ "$mode" = rpm ]; then
 	KDIR=$cache/kernels/6.12/headers scripts/make-packages.sh -t "$tree" rpm > "$tmp/log" 2>&1
 	result "RPMs are made, with the modules for 6.12" $?
-	in_tree rpm -qpl --nosignature "kmod-smc-$version-1.x86_64.rpm" > "$tmp/log" 2>&1 &&
-		grep -Fq "/lib/modules/$new/updates/smc.ko" "$tmp/log" &&
-		in_tree rpm -qp --scripts "kmod-smc-$version-1.x86_64.rpm" | grep -q 'machine has ISM devices'
-	result "kmod-smc has the modules, and asks about ISM devices" $?
+	kmod=kmod-smc-$version-1.x86_64.rpm
+	utils=smc-utils-$version-1.x86_64.rpm
+	in_tree rpm -qpl --nosignature "$kmod" > "$tmp/log" 2>&1 && grep -Fq "/lib/modules/$new/updates/smc.ko" "$tmp/log"
+	result "kmod-smc has the modules" $?
+	in_tree rpm -qpl --nosignature "$utils" > "$tmp/files" 2>&1 && has_tools
+	result "smc-utils has all files of the tools" $?
 	lend "$new"
 	in_tree depmod "$new"
 	# of the package filesystem, where RPMs are used
 	mkdir -p "$tree/usr/share/licenses"
 	files > "$tmp/before"
-	loaded 0.0.9
 	# (--force-debian: Debian has no database of installed RPMs.)
-	in_tree rpm -i --nodeps --force-debian "kmod-smc-$version-1.x86_64.rpm" "smc-utils-$version-1.x86_64.rpm" \
-		> "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
+	ism
+	refuses_ism rpm -i --nodeps --force-debian "$kmod" && [ ! -e "$tree/lib/modules/$new/updates" ]
+	result "kmod-smc is refused on a machine with ISM devices" $?
+	other_rpm > "$tmp/log" 2>&1 && ! in_tree rpm -i --test --force-debian "$utils" smc-tools-9-1.noarch.rpm >> "$tmp/log" 2>&1 &&
+		grep -q "smc-tools conflicts with smc-utils" "$tmp/log"
+	result "smc-tools is refused beside smc-utils" $?
+	loaded 0.0.9
+	SMC_LOSES_ISM=yes in_tree rpm -i --nodeps --force-debian "$kmod" "$utils" > "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
 		in_tree smcctl --version >> "$tmp/log"
 	result "they can be installed, and modprobe takes the modules" $?
 	grep -q "the module of version 0.0.9 stays loaded" "$tmp/log"
+	result "... and the loaded module stays, it says" $?
+	next_rpm > "$tmp/log" 2>&1 && loaded "$version" && in_tree rpm -U --nodeps --force-debian kmod-smc-9-1.x86_64.rpm \
+		smc-utils-9-1.x86_64.rpm >> "$tmp/log" 2>&1 && [ "$(in_tree modinfo -k "$new" -F version smc)" = 9 ] &&
+		in_tree rpm -q kmod-smc smc-utils >> "$tmp/log" && ! grep -q "is uninstalled" "$tmp/log"
+	result "upgraded: modprobe takes the next version, also on a machine that has got ISM devices" $?
+	grep -q "the module of version $version stays loaded" "$tmp/log"
 	result "... and the loaded module stays, it says" $?
 	in_tree rpm -e --force-debian kmod-smc smc-utils > "$tmp/log" 2>&1 && in_kernel "$new"
 	result "removed: the modules of the kernel are back" $?
 	grep -q "the module is uninstalled, but stays loaded" "$tmp/log"
 	result "... and what is loaded stays until it has no users, it says" $?
-	rm -r "$tree/sys/module"
+	rm -r "$tree/sys/module" "$tree/sys/bus"
 	files | diff "$tmp/before" - > "$tmp/log"
 	result "... and nothing is left" $?
 	# the sources that are packed into the RPM
@@ -180,6 +255,10 @@ if [ "$mode" = rpm ]; then
 		find "$out/staged" ! -type d >> "$tmp/log" && [ -z "$(find "$out/staged" ! -type d)" ]
 	result "make uninstall removes what make install has installed" $?
 	built=(make -j2 -C "smc-$version" "KDIR=$cache/kernels/6.12/headers" STRIPPED=y)
+	ism
+	refuses_ism "${built[@]}" install && [ ! -e "$tree/lib/modules/$new/updates" ] && [ ! -e "$tree/usr/local/bin/smc_run" ]
+	result "make install is refused on a machine with ISM devices" $?
+	rm -r "$tree/sys/bus"
 	loaded 0.0.9
 	in_tree "${built[@]}" install > "$tmp/log" 2>&1 && module_of "$new" smc | grep "/lib/modules/$new/updates/smc.ko" >> "$tmp/log" &&
 		in_tree /usr/local/sbin/smcctl --version >> "$tmp/log" && grep -q "the module of version 0.0.9 stays loaded" "$tmp/log"
@@ -209,6 +288,8 @@ in_tree depmod "$old"
 files > "$tmp/before"
 in_tree dpkg -i "$utils" > "$tmp/log" 2>&1 && in_tree smcctl --version >> "$tmp/log"
 result "smc-utils can be installed" $?
+in_tree dpkg -L smc-utils > "$tmp/files" && has_tools
+result "... and has all files of the tools" $?
 # a package of that name and with one of its files
 mkdir -p "$tmp/other/DEBIAN" "$tmp/other/usr/sbin"
 printf '%s\n' 'Package: smc-tools' 'Version: 9' 'Architecture: all' 'Maintainer: a <a@b.example>' 'Description: a' \
@@ -219,9 +300,8 @@ dpkg-deb -b "$tmp/other" "$out/other.deb" > "$tmp/log" 2>&1
 result "smc-tools is refused beside it" $?
 rm "$out/other.deb"
 
-mkdir -p "$tree/sys/bus/pci/drivers/ism/0000:00:00.0"
-! in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && grep -q 'this machine has ISM devices: 0000:00:00.0' "$tmp/log" &&
-	[ ! -e "$tree/usr/src/smc-$version" ]
+ism
+refuses_ism dpkg -i "$dkms" && [ ! -e "$tree/usr/src/smc-$version" ]
 result "smc-dkms is refused on a machine with ISM devices" $?
 SMC_LOSES_ISM=yes in_tree dpkg -i "$dkms" > "$tmp/log" 2>&1 && each_kernel built
 result "... unless that is wanted; DKMS builds for 6.1" $?
@@ -232,6 +312,9 @@ result "the packages' own test, for autopkgtest, passes" $?
 rm "$out/installed"
 
 if [ "$mode" = vm ]; then
+	make -s -C selftests smc_traffic || exit 1
+	hosts packages-6.1 6.1 "load traffic unload"
+	result "a virtual host with 6.1 uses it" $?
 	kernels+=("$new")
 	lend "$new"
 	in_tree depmod "$new"
@@ -252,13 +335,8 @@ rm -r "$tree/lib/modules/9.9.9-none"
 next_package > "$tmp/log" 2>&1
 result "a package of the next version is made" $?
 if [ "$mode" = vm ]; then
-	make -s -C selftests smc_traffic || exit 1
-	selftests/vm/vm.py --name packages --kernel 6.12 --module none --root "$tree" --mem 1024 \
-		--script selftests/vm/cases/packages.sh --add selftests/smc_traffic --add "$out/next.deb" \
-		--timeout 1500 9>&- |
-		sed 's/^/    /' | tee "$tmp/log"
-	[ "${PIPESTATUS[0]}" -eq 0 ]
-	result "a virtual host uses, upgrades and removes it" $?
+	hosts packages 6.12
+	result "a virtual host with the new kernel uses, upgrades and removes it" $?
 else
 	# without headers nothing is built
 	rm "$tree/lib/modules/$old/build"

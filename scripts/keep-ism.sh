@@ -6,9 +6,11 @@
 # unattended installation, and its default would decide.
 set -eu
 
+# by the numbers of the device: its driver need not be loaded yet
 found=
-for dev in /sys/bus/pci/drivers/ism/*:*; do
-	[ ! -e "$dev" ] || found="$found ${dev##*/}"
+for dev in /sys/bus/pci/devices/*; do
+	[ "$(cat "$dev/vendor" "$dev/device" 2> /dev/null | tr '\n' :)" != 0x1014:0x04ed: ] ||
+		found="$found ${dev##*/}"
 done
 if [ -n "$found" ] && [ "${SMC_LOSES_ISM:-}" != yes ]; then
 	cat >&2 <<-END

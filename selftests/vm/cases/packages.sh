@@ -5,8 +5,11 @@
 # installed and DKMS has built it: the module is loaded by its name, udev restores its settings, it transfers by
 # RDMA; then the package is upgraded to /t/next.deb, and removed, while a connection is open, which continues; at
 # the end the in-tree module is back.
+#
+#   PACKAGES  these cases alone: on a kernel that is about to be replaced
 
-CASES="load:300 restored:200 traffic:200 upgraded:600 removed:600 back:400 unload:60"
+CASES="load:300 restored:300 traffic:200 upgraded:600 removed:600 back:400 unload:60"
+[ -z "${PACKAGES:-}" ] || CASES=$(echo "$PACKAGES" | sed 's/\([a-z]\)\( \|$\)/\1:300\2/g')
 export CASES
 
 BYTES=2097152
@@ -47,28 +50,58 @@ wmem_is()
 	[ "$(cat /proc/sys/net/smc/wmem)" -eq "$1" ]
 }
 
-# What was saved comes back with the module. systemd does not run here: what it would be asked to start is started.
-case_restored()
+# eid_is_known: that of the saved settings
+eid_is_known()
 {
-	ueid=PACKAGES-TEST-EID
-	echo "net.smc.wmem = 131072" > "$TREE/etc/sysctl.d/90-packages.conf"
-	in_tree /usr/sbin/smcctl ueid add $ueid || fail "ueid add"
-	in_tree /usr/sbin/smcctl save /etc/smc.conf || fail "save"
+	in_tree /usr/sbin/smcctl ueid | grep -q "$UEID"
+}
+
+load_anew()
+{
 	in_tree /usr/sbin/modprobe -r smc_diag smc || fail "modprobe -r"
-	in_tree /lib/systemd/systemd-udevd --daemon || fail "udevd"
+	[ ! -e /sys/module/smc ] || fail "the module is loaded"
 	in_tree /usr/sbin/modprobe -a smc smc_diag || fail "modprobe"
+}
+
+# Load the module anew, with udevd. systemd does not run here: what it would be asked to start is started.
+restore_by_udev()
+{
+	in_tree /lib/systemd/systemd-udevd --daemon || fail "udevd"
+	load_anew
 	wait_for 60 wmem_is 131072 || fail "udev has not set net.smc.wmem"
 	in_tree /usr/bin/udevadm settle --timeout=60
 	in_tree /usr/bin/udevadm info -q property -p /module/smc > /run/udev
 	in_tree /usr/bin/udevadm control --exit
 	grep -q '^SYSTEMD_WANTS=.*smc-restore.service' /run/udev || fail "udev asks for: $(cat /run/udev)"
-	! in_tree /usr/sbin/smcctl ueid | grep -q $ueid || fail "the EID has outlived the module"
+	! eid_is_known || fail "the EID has outlived the module"
 	unit=$(find "$TREE/usr/lib/systemd" "$TREE/lib/systemd" -name smc-restore.service | head -1)
 	start=$(sed -n "s/^ExecStart=//p" "$unit" | sed "s|\${SMC_CONF}|/etc/smc.conf|")
 	# shellcheck disable=SC2086 # a command and its arguments
 	in_tree $start || fail "$start"
-	in_tree /usr/sbin/smcctl ueid | grep -q $ueid || fail "the EID is not restored"
-	rm "$TREE/etc/sysctl.d/90-packages.conf" "$TREE/etc/smc.conf"
+	eid_is_known || fail "the EID is not restored"
+}
+
+# Load the module anew, without udevd, where modprobe has the line of the sample.
+restore_by_modprobe()
+{
+	load_anew
+	eid_is_known || fail "the EID is not restored by the line for modprobe"
+}
+
+# What was saved comes back each time that the module is loaded.
+case_restored()
+{
+	UEID="PACKAGES-TEST-EID"
+	echo "net.smc.wmem = 131072" > "$TREE/etc/sysctl.d/90-packages.conf"
+	in_tree /usr/sbin/smcctl ueid add $UEID || fail "ueid add"
+	in_tree /usr/sbin/smcctl save /etc/smc.conf || fail "save"
+	restore_by_udev
+	restore_by_udev
+	sed -n 's/^#\(install smc modprobe.*\)/\1/p' "$TREE/usr/share/doc/smc-utils/examples/modprobe.conf" \
+		> "$TREE/etc/modprobe.d/smc.conf"
+	restore_by_modprobe
+	restore_by_modprobe
+	rm "$TREE/etc/sysctl.d/90-packages.conf" "$TREE/etc/smc.conf" "$TREE/etc/modprobe.d/smc.conf"
 	sync_barrier restored || exit 1
 }
 
