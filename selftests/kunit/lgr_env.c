@@ -10,6 +10,7 @@
 #include <smc/base/settings.h>
 #include <smc/lgr/lgr.h>
 #include <smc/llc/llc.h>
+#include <smc/proto/upgrade_msg.h>
 
 #include "lgr_env.h"
 
@@ -287,6 +288,19 @@ void env_put_group(struct lgr_env *env, struct smc_lgr *lgr)
 		if (env->lgrs[i] == lgr)
 			env->lgrs[i] = NULL;
 	smc_lgr_put(lgr);
+}
+
+/* Hand a message about an upgrade to LLC, as the completion of a receive does. */
+void env_receive_upgrade(struct smc_link *link, const struct smc_upgrade_msg *msg)
+{
+	u8 buf[SMC_UPGRADE_MSG_LEN];
+
+	WARN_ON(smc_upgrade_msg_build(msg, buf, sizeof(buf)) < 0);
+	local_bh_disable();
+	rcu_read_lock();
+	smc_llc_events.message(link, buf, sizeof(buf));
+	rcu_read_unlock();
+	local_bh_enable();
 }
 
 /* ---- waiting ---- */

@@ -12,6 +12,8 @@
 
 #include "fake_ib.h"
 
+struct smc_upgrade_msg;
+
 #define ENV_GROUPS	(WQ_DFL_ACTIVE / 2 + 8)	/* most of them for llc_hostile_groups */
 #define ENV_PEER_QPN	0x123
 
@@ -119,6 +121,7 @@ void fake_conn_remove(struct fake_conn *conn);
 void fake_conn_put(struct fake_conn *conn);
 
 u32 env_count_groups(void);
+void env_receive_upgrade(struct smc_link *link, const struct smc_upgrade_msg *msg);
 bool env_wait(const u32 *counter, u32 value);
 bool env_wait_sleeper(wait_queue_head_t *wq);
 bool env_wait_count(u32 n);

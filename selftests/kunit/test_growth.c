@@ -343,17 +343,22 @@ static void growth_link_without(struct kunit *test)
 	growth_end(&e);
 }
 
+/* Begin, with a work that takes the bigger ring and waits for the group's mutex, which is held. */
+static void growth_begin_blocked(struct kunit *test, struct growth_env *e)
+{
+	growth_begin(test, e);
+	mutex_lock(&e->lgr->mutex);
+	KUNIT_EXPECT_FALSE(test, growth_step(e));
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, growth_state(e), SMC_GROWTH_WANTED);
+}
+
 /* The link fails while a work takes the bigger ring. */
 static void growth_failover_wanted(struct kunit *test)
 {
 	struct growth_env e;
 
-	growth_begin(test, &e);
-	mutex_lock(&e.lgr->mutex);
-	KUNIT_EXPECT_FALSE(test, growth_step(&e));
-	/* the work waits for the mutex */
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	growth_begin_blocked(test, &e);
 	smc_link_fail(e.second, SMC_LINK_ADMIN);
 	mutex_unlock(&e.lgr->mutex);
 	flush_work(&e.conn->tx.growth.work);
@@ -371,12 +376,7 @@ static void growth_link_broken(struct kunit *test)
 {
 	struct growth_env e;
 
-	growth_begin(test, &e);
-	mutex_lock(&e.lgr->mutex);
-	KUNIT_EXPECT_FALSE(test, growth_step(&e));
-	/* the work waits for the mutex */
-	msleep(20);
-	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_WANTED);
+	growth_begin_blocked(test, &e);
 	WRITE_ONCE(e.second->qp->broken, true);
 	mutex_unlock(&e.lgr->mutex);
 	flush_work(&e.conn->tx.growth.work);

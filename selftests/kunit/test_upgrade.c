@@ -214,18 +214,6 @@ static bool upg_wait(const u32 *counter, u32 value)
 	return READ_ONCE(*counter) == value;
 }
 
-static void upg_receive(struct smc_link *link, const struct smc_upgrade_msg *msg)
-{
-	u8 buf[SMC_UPGRADE_MSG_LEN];
-
-	WARN_ON(smc_upgrade_msg_build(msg, buf, sizeof(buf)) < 0);
-	local_bh_disable();
-	rcu_read_lock();
-	smc_llc_events.message(link, buf, sizeof(buf));
-	rcu_read_unlock();
-	local_bh_enable();
-}
-
 /* The peer sends a message of any kind. */
 static void upg_receive_kind(const struct upg_pair *p, u8 kind, u32 number)
 {
@@ -237,7 +225,7 @@ static void upg_receive_kind(const struct upg_pair *p, u8 kind, u32 number)
 		.token = 77, .rkey = 78, .vaddr = 79, .rmbe_idx = 3, .bsize = 1, .hint = 16,
 	};
 
-	upg_receive(p->links[0], &msg);
+	env_receive_upgrade(p->links[0], &msg);
 }
 
 static void upg_free_slots(struct smc_link *link)

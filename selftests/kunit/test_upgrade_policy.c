@@ -426,18 +426,6 @@ static void ask_without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED), asked);
 }
 
-static void policy_receive(struct smc_link *link, const struct smc_upgrade_msg *msg)
-{
-	u8 buf[SMC_UPGRADE_MSG_LEN];
-
-	WARN_ON(smc_upgrade_msg_build(msg, buf, sizeof(buf)) < 0);
-	local_bh_disable();
-	rcu_read_lock();
-	smc_llc_events.message(link, buf, sizeof(buf));
-	rcu_read_unlock();
-	local_bh_enable();
-}
-
 /* The pool has elements to spare: no request waits until the server has confirmed a new RMB. */
 static void policy_fill_pool(struct kunit *test, struct smc_sock *smc, struct smc_lgr *lgr)
 {
@@ -484,7 +472,7 @@ static void policy_refuse(struct kunit *test, struct smc_sock *smc, struct smc_l
 	unsigned long until = jiffies + PATIENCE;
 
 	KUNIT_ASSERT_NOT_NULL(test, link);
-	policy_receive(link, &msg);
+	env_receive_upgrade(link, &msg);
 	while (READ_ONCE(smc->deferred->conn) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
 	KUNIT_EXPECT_NULL(test, smc->deferred->conn);
@@ -550,7 +538,7 @@ static void ask_answered_badly(struct kunit *test)
 	for (i = 1; i <= 2; i++) {
 		msg.number = policy_ask(test, smc, lgr);
 		KUNIT_ASSERT_NE(test, msg.number, 0);
-		policy_receive(link, &msg);
+		env_receive_upgrade(link, &msg);
 		while (policy_stat(SMC_STAT_PEER_END_BAD) - bad < i && time_before(jiffies, until))
 			usleep_range(1000, 2000);
 		KUNIT_EXPECT_EQ_MSG(test, policy_stat(SMC_STAT_PEER_END_BAD) - bad, i, "row %d", i);
@@ -725,7 +713,7 @@ static void policy_request(struct smc_link *link, u32 number, u32 wrong)
 		.token = 77, .rkey = 78, .vaddr = 79, .rmbe_idx = 3, .bsize = 1, .hint = 16,
 	};
 
-	policy_receive(link, &msg);
+	env_receive_upgrade(link, &msg);
 }
 
 /* Return the reason of the refusal that was sent for @number, or 0. */
