@@ -455,6 +455,15 @@ static void lend_reset(struct api_env *e)
 	check_held_after_end(e, true);
 }
 
+/* Open a connection that lends, and splice one page of it, from offset @off on, into @pipe. */
+static void lend_new_page(struct api_env *e, int *fd, int *rfd, int pipe, uint64_t off)
+{
+	api_pair(e, fd, rfd);
+	splice_lend_enable(*fd);
+	peer_send_and_wait(e, *fd, *rfd, SEED, off, 4096);
+	splice_into_pipe(*fd, pipe, 4096);
+}
+
 /*
  * A page in a pipe keeps its element when the connection ends. The number of such elements is
  * limited; at the limit bytes are copied until elements are back.
@@ -470,10 +479,7 @@ static void lend_many(struct api_env *e)
 	copied = counter_read("rx_lend_copied");
 	do {
 		T_TRUE(n < 200);
-		api_pair(e, &fd, &rfd);
-		splice_lend_enable(fd);
-		peer_send_and_wait(e, fd, rfd, SEED, 4096ULL * n, 4096);
-		splice_into_pipe(fd, p[1], 4096);
+		lend_new_page(e, &fd, &rfd, p[1], 4096ULL * n);
 		T_OK(close(fd));
 		T_OK(r_close(e, rfd));
 		n++;
@@ -487,10 +493,7 @@ static void lend_many(struct api_env *e)
 	T_OK(r_close(e, rfd));
 	tl_sleep_ms(100);
 	pages = counter_read("rx_lend_pages");
-	api_pair(e, &fd, &rfd);
-	splice_lend_enable(fd);
-	peer_send_and_wait(e, fd, rfd, SEED, 0, 4096);
-	splice_into_pipe(fd, p[1], 4096);
+	lend_new_page(e, &fd, &rfd, p[1], 0);
 	pipe_check(p[0], SEED, 0, 4096);
 	T_TRUE(counter_read("rx_lend_pages") > pages);
 }
@@ -510,10 +513,7 @@ static void lend_many_open(struct api_env *e)
 	copied = counter_read("rx_lend_copied");
 	do {
 		T_TRUE(n < 100);
-		api_pair(e, &fd, &rfd);
-		splice_lend_enable(fd);
-		peer_send_and_wait(e, fd, rfd, SEED, 4096ULL * n, 4096);
-		splice_into_pipe(fd, p[1], 4096);
+		lend_new_page(e, &fd, &rfd, p[1], 4096ULL * n);
 		n++;
 	} while (counter_read("rx_lend_copied") == copied);
 	T_TRUE(n > 2);
