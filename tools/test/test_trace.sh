@@ -94,4 +94,21 @@ printf 'tracepoint:smc:smc_hs_end { @[args->nothing] = count(); }\ntracepoint:sm
 expect 'what there is not is found' 'smc_hs_end nothing
 smc_no .' unknown "$tmp/bad.bt"
 
+# smc_trace, with a signal as soon as it has begun to read, in a tracefs of files and a pipe
+# shellcheck disable=SC2016 # a program
+signalled()
+{
+	mkdir -p "$tmp/tracing/events/smc" "$tmp/tracing/instances"
+	{
+		echo 'mkdir() { command mkdir -p "$1/events/smc/smc_hs_end" && mkfifo "$1/trace_pipe"; }'
+		echo 'rmdir() { rm -r "$1"; }'
+		sed "s:/sys/kernel/tracing:$tmp/tracing:; s:^cat .*&\$:&\nkill -TERM \$\$:" smc_trace
+	} > "$tmp/signalled"
+	grep -c '^kill -TERM' "$tmp/signalled"
+	timeout -k 1 10 sh "$tmp/signalled" smc_hs_end
+	echo "status $?, left: $(ls "$tmp/tracing/instances")"
+}
+expect 'smc_trace: a signal while it begins to read' '1
+status 0, left: ' signalled
+
 ktap_done
