@@ -184,18 +184,37 @@ static void pool_uncharge(struct smc_pool *pool, enum smc_region_kind kind, u64 
 }
 
 /*
+ * Return whether a piece of @bytes, which could not be had, is there for one who is not charged for
+ * it: then the memory cgroup of the connection lacks the room.
+ */
+static bool region_is_over_cgroup(size_t bytes)
+{
+	void *piece = alloc_pages_exact(bytes, PIECE_GFP & ~__GFP_ACCOUNT);
+
+	if (piece)
+		free_pages_exact(piece, bytes);
+	return piece;
+}
+
+/*
  * Allocate zeroed memory without compound pages, see smc_region_page_is_lent(). A search for memory
  * is not worth its cost for connections that can do without, nor again and again.
+ *
+ * A piece is charged to the cgroup at once or not at all. Single pages would fill the cgroup up
+ * before the last of them is refused, and whatever its processes touch at that moment would have
+ * one of them killed. So a cgroup without room for the piece is not asked for pages.
  */
 static void *region_mem_alloc(const struct smc_pool *pool, size_t bytes, enum smc_region_need need)
 {
 	gfp_t gfp = region_is_needed(need) ? REGION_GFP : PIECE_GFP;
-	void *mem = NULL;
+	void *mem;
 
-	if (pool->buf_type != SMC_REGION_TYPE_VIRT)
-		mem = smc_fault_null(REGION_PIECE,
-				     alloc_pages_exact(bytes, PIECE_GFP | __GFP_ZERO));
-	return mem ?: __vmalloc(bytes, gfp | __GFP_ZERO);
+	if (pool->buf_type != SMC_REGION_TYPE_VIRT && !smc_fault_hit(SMC_FAULT_REGION_PIECE)) {
+		mem = alloc_pages_exact(bytes, PIECE_GFP | __GFP_ZERO);
+		if (mem || region_is_over_cgroup(bytes))
+			return mem;
+	}
+	return __vmalloc(bytes, gfp | __GFP_ZERO);
 }
 
 static void region_mem_free(void *mem, size_t bytes)

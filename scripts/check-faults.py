@@ -44,6 +44,7 @@ EXEMPT = {
     ("tcp/clcsock.c", "__netns_tracker_alloc"): "a debugging aid of the kernel, which goes without",
     ("smc_ib.c", "rdma_read_gid_attr_ndev_rcu"): "looks at a pointer, to tell a number by netlink",
     ("rdma/region.c", "__vmalloc"): "REGION_MEM fails it with what stands around it",
+    ("rdma/region.c", "alloc_pages_exact"): "REGION_PIECE fails the one; the other only asks whether it would",
     ("socket/inet.c", "inet_register_protosw"): "does not say whether it did",
     ("base/hs_ctrl.c", "register_bpf_struct_ops"): "the module goes without, as a build without BTF does",
     ("handshake/upgradable.c", "kvcalloc"): "net.smc.upgrade_bytes is off there; nothing is remembered",
