@@ -73,6 +73,8 @@
 #define LGR_BYTES	(sizeof(struct smc_lgr) + SMC_LGR_RTOKENS * sizeof(struct smc_rtoken))
 #define EXIT_WARN_TIME	(30 * HZ)	/* interval of warnings during an unlimited wait */
 #define LINGER_MS	200		/* from DELETE LINK to destroying the queue pairs */
+/* A dead group is freed within this time, unless a program keeps a socket of it open. */
+#define END_TIME	(20 * HZ)
 
 struct smc_lgr_registry smc_registry = {
 	.lock = __MUTEX_INITIALIZER(smc_registry.lock),
@@ -102,7 +104,8 @@ static bool lgr_mark_dead(struct smc_lgr *lgr, enum smc_link_reason reason)
 		return false;
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_DEAD, reason);
 	smc_host_end_lgr(lgr->host);
-	/* Pairs with the reads under the lock of lgr->conns and under lgr->mutex. */
+	lgr->dead_at = jiffies;
+	/* Pairs with the reads under the lock of lgr->conns, lgr->mutex and the registry lock. */
 	smp_store_release(&lgr->dead, true);
 	return true;
 }
@@ -199,16 +202,35 @@ static bool lgr_evict_idle(const struct smc_host *host)
 	return found;
 }
 
+/* Return true if memory of the host becomes free soon: a group of it is ending. */
+static bool lgr_host_has_ending(const struct smc_host *host)
+{
+	struct smc_lgr *lgr;
+	bool found = false;
+
+	mutex_lock(&smc_registry.lock);
+	list_for_each_entry(lgr, &smc_registry.groups, entry) {
+		/* pairs with lgr_mark_dead(), which sets dead_at before */
+		found = lgr->host == host && smp_load_acquire(&lgr->dead) &&
+			time_before(jiffies, lgr->dead_at + END_TIME);
+		if (found)
+			break;
+	}
+	mutex_unlock(&smc_registry.lock);
+	return found;
+}
+
 /**
  * smc_lgr_evict_for_memory() - at a limit of memory, terminate an idle group of the host
  * @host: peer host
  * @rc: result of an attempt to get memory; nothing is done unless it is such a limit
  *
- * The memory serves a later attempt. A group that is ending already suffices. Process context.
+ * The memory serves a later attempt. A group that is ending already suffices, but not one that a
+ * program keeps from being freed. Process context.
  */
 void smc_lgr_evict_for_memory(const struct smc_host *host, int rc)
 {
-	if ((rc == -EUSERS || rc == -ENOBUFS) && !smc_host_has_ending_lgr(host))
+	if ((rc == -EUSERS || rc == -ENOBUFS) && !lgr_host_has_ending(host))
 		lgr_evict_idle(host);
 }
 

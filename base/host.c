@@ -237,19 +237,6 @@ bool smc_host_may_evict(struct smc_host *host)
 }
 
 /**
- * smc_host_has_ending_lgr() - Check whether memory of the host becomes free soon
- * @host: host
- *
- * Any context; a snapshot without a lock.
- *
- * Return: true if a group of it ends.
- */
-bool smc_host_has_ending_lgr(const struct smc_host *host)
-{
-	return data_race(host->lgrs_ending);	/* a hint: which connection evicts a group */
-}
-
-/**
  * smc_host_end_lgr() - A group of the host is dead
  * @host: host
  *

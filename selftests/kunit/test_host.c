@@ -107,8 +107,6 @@ static void host_groups(struct kunit *test)
 	/* a group that ends makes room at once */
 	smc_host_end_lgr(host);
 	KUNIT_EXPECT_TRUE(test, smc_host_add_lgr(host));
-	KUNIT_EXPECT_TRUE(test, smc_host_has_ending_lgr(host));
-	KUNIT_EXPECT_FALSE(test, smc_host_has_ending_lgr(other));
 	/* but a host cannot pile up groups that end, and none ends for a new one then */
 	KUNIT_EXPECT_TRUE(test, smc_host_may_evict(host));
 	smc_host_end_lgr(host);

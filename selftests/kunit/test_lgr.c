@@ -1270,6 +1270,27 @@ static void lgr_charged(struct kunit *test)
 	smc_link_put(second);
 }
 
+/* A group that a program keeps from being freed does not keep its host from ending another one. */
+static void lgr_limited_kept(struct kunit *test)
+{
+	struct smc_lgr *kept = env_create_group_up(test, SMC_SERVER, 1);
+	struct smc_lgr *idle = env_create_group_up(test, SMC_SERVER, 2);
+
+	smc_lgr_set_ready(idle);
+	smc_lgr_unreserve_conn(idle);
+	smc_lgr_terminate(kept, SMC_LINK_ADMIN);
+	/* no limit */
+	smc_lgr_evict_for_memory(idle->host, -ENOMEM);
+	/* its memory is free soon */
+	smc_lgr_evict_for_memory(idle->host, -EUSERS);
+	KUNIT_EXPECT_FALSE(test, smc_lgr_is_dead(idle));
+	kept->dead_at -= SOON;
+	smc_lgr_evict_for_memory(idle->host, -ENOMEM);
+	KUNIT_EXPECT_FALSE(test, smc_lgr_is_dead(idle));
+	smc_lgr_evict_for_memory(idle->host, -EUSERS);
+	KUNIT_EXPECT_TRUE(test, smc_lgr_is_dead(idle));
+}
+
 static void lgr_link_fails(struct kunit *test)
 {
 	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1);
@@ -1923,6 +1944,7 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_pick_link),
 	KUNIT_CASE(lgr_add_link_fails),
 	KUNIT_CASE(lgr_charged),
+	KUNIT_CASE(lgr_limited_kept),
 	KUNIT_CASE(lgr_link_fails),
 	KUNIT_CASE(lgr_links_fail),
 	KUNIT_CASE(lgr_last_link_fails),

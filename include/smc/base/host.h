@@ -56,7 +56,6 @@ void smc_host_put(struct smc_host *host);
 
 bool smc_host_add_lgr(struct smc_host *host);
 bool smc_host_may_evict(struct smc_host *host);
-bool smc_host_has_ending_lgr(const struct smc_host *host);
 void smc_host_end_lgr(struct smc_host *host);
 void smc_host_del_lgr(struct smc_host *host);
 

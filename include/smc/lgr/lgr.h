@@ -312,6 +312,7 @@ struct smc_lgr_peer_end {
  * @pool: memory regions of this host
  * @ready: first contact finished: handshakes may join; under the registry lock
  * @dead: the group terminates and no look-up returns it; never cleared
+ * @dead_at: jiffies when that began; constant afterwards
  * @reason: reason of the end; the first one stays
  * @wq: runs the works that may wait for the peer: those of LLC and, of this layer, @term_work,
  *	@failover_work and @removal_work; destroyed with the group
@@ -371,6 +372,7 @@ struct smc_lgr {
 	struct smc_pool pool;
 	bool ready;
 	bool dead;
+	unsigned long dead_at;
 	enum smc_link_reason reason;
 	struct workqueue_struct *wq;
 	struct delayed_work idle_work;
