@@ -801,7 +801,8 @@ static bool lgr_join_host(struct smc_lgr *lgr)
  * @peer: the peer, copied
  *
  * Only the caller knows the group. It sets up the LLC state (smc_llc_create()) and then calls
- * smc_lgr_begin(), or smc_lgr_discard() if one of both fails. Process context.
+ * smc_lgr_begin(), or smc_lgr_discard() if one of both fails. At a limit of memory an idle group of
+ * the host ends, for the next first contact. Process context.
  *
  * Return: the group. ERR_PTR: -ENOMEM; -EMLINK: the host of the peer has too many groups, and none
  * can end for this one (net.smc.smcr_max_host_groups); -EUSERS, -ENOBUFS: a limit of memory, see
@@ -825,6 +826,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	rc = smc_host_charge(lgr->host, LGR_BYTES, 0);
 	if (rc) {
 		smc_stats_inc(net, SMC_STAT_MEM_LIMITED);
+		smc_lgr_evict_for_memory(lgr->host, rc);	/* for the next first contact */
 		goto leave_host;
 	}
 	rc = -ENOMEM;
@@ -934,10 +936,11 @@ static void registry_insert(struct smc_lgr *lgr)
  * The group has one link in slot 0, with its queue pair in INIT; a server's link has its number
  * already. The group is not ready: look-ups do not return it before smc_contact_finish() or
  * smc_lgr_set_ready(). If the first contact fails, the caller terminates the group with
- * SMC_LINK_SETUP_FAILED and drops its reference. Process context, sleeps.
+ * SMC_LINK_SETUP_FAILED and drops its reference. At a limit of memory an idle group of the host
+ * ends, as in smc_lgr_alloc(). Process context, sleeps.
  *
- * Return: 0: the caller has one reference and one reserved place; or an error of the device: the
- * caller calls smc_lgr_discard().
+ * Return: 0: the caller has one reference and one reserved place. -EUSERS, -ENOBUFS: a limit of
+ * memory, see smc_host_charge(); or an error of the device: the caller calls smc_lgr_discard().
  */
 int smc_lgr_begin(struct smc_lgr *lgr, struct smc_path *path)
 {
@@ -946,8 +949,10 @@ int smc_lgr_begin(struct smc_lgr *lgr, struct smc_path *path)
 
 	smc_ib_device_get(dev);	/* the path is given away, and dev->dead is read below */
 	rc = lgr_add_first_link(lgr, path);
-	if (rc)
+	if (rc) {
+		smc_lgr_evict_for_memory(lgr->host, rc);	/* for the next first contact */
 		goto out;
+	}
 	smc_lgr_get(lgr);	/* for the caller; term_work drops the first one */
 	lgr->reserved = 1;
 	trace_smc_group_state(lgr->id, lgr->role, SMC_TRACE_GROUP_CREATED, SMC_LINK_OK);

@@ -1270,6 +1270,45 @@ static void lgr_charged(struct kunit *test)
 	smc_link_put(second);
 }
 
+/* A host at its limit of memory: what an idle group has is for its next first contact. */
+static void lgr_limited_evicts(struct kunit *test)
+{
+	struct smc_lgr *lgr = env_create_group_up(test, SMC_SERVER, 1), *idle[2], *next;
+	u64 evicted = smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED);
+	struct smc_settings *settings = smc_settings_get(&init_net);
+	struct lgr_env *env = test->priv;
+	unsigned int kb = settings->host_mem;
+	struct smc_path path;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		idle[i] = env_create_group_up(test, SMC_SERVER, 2 + i);
+		smc_lgr_set_ready(idle[i]);
+		smc_lgr_unreserve_conn(idle[i]);
+	}
+	/* no memory for a group: the oldest idle one ends, and no other one meanwhile */
+	smc_host_mem_max = 1;
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, PTR_ERR(smc_lgr_alloc(&init_net, SMC_SERVER, &lgr->peer)),
+				-EUSERS);
+	smc_host_mem_max = 0;
+	KUNIT_EXPECT_TRUE(test, smc_lgr_is_dead(idle[0]));
+	KUNIT_EXPECT_FALSE(test, smc_lgr_is_dead(idle[1]));
+	/* it gives back what it has but for the memory of the group, which a program keeps */
+	flush_work(&idle[0]->term_work);
+	idle[0]->dead_at -= SOON;
+	/* enough for a group, but not for its queue pair */
+	next = env_alloc_group(test, SMC_SERVER, 4);
+	settings->host_mem = next->host->bytes / 1024 + 1;
+	fake_ib_path(env->fake, &path);
+	KUNIT_EXPECT_EQ(test, smc_lgr_begin(next, &path), -EUSERS);
+	settings->host_mem = kb;
+	smc_lgr_discard(next);
+	KUNIT_EXPECT_TRUE(test, smc_lgr_is_dead(idle[1]));
+	KUNIT_EXPECT_FALSE(test, smc_lgr_is_dead(lgr));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED), evicted + 2);
+}
+
 /* A group that a program keeps from being freed does not keep its host from ending another one. */
 static void lgr_limited_kept(struct kunit *test)
 {
@@ -1944,6 +1983,7 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(lgr_pick_link),
 	KUNIT_CASE(lgr_add_link_fails),
 	KUNIT_CASE(lgr_charged),
+	KUNIT_CASE(lgr_limited_evicts),
 	KUNIT_CASE(lgr_limited_kept),
 	KUNIT_CASE(lgr_link_fails),
 	KUNIT_CASE(lgr_links_fail),
