@@ -28,9 +28,11 @@
 #include <smc/llc/llc.h>
 #include <smc/llc/upgrade.h>
 #include <smc/proto/clc_msg.h>
+#include <smc/proto/link_pick.h>
 #include <smc/proto/upgrade_msg.h>
 #include <smc/socket/sock.h>
 
+#include "../../conn/failover.h"
 #include "../../socket/deferred.h"
 #include "lgr_env.h"
 #include "suites.h"
@@ -558,6 +560,52 @@ static void ask_answered_badly(struct kunit *test)
 	smc_link_put(link);
 }
 
+/* GO goes over the link that the policy of the socket chooses, not that of the namespace. */
+static void ask_by_link_policy(struct kunit *test)
+{
+	static const struct smc_conn_peer_end end = {
+		.token = 77, .size = 64 * 1024, .index = 1, .rkey = 78, .addr = 0x10000,
+	};
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	int policy = sn->link_policy;
+	struct smc_link *links[2];
+	struct smc_conn *conn;
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+	u32 number, added;
+
+	smc = policy_deferred_client(test, &lgr);
+	lgr->peer.caps |= SMC_CAP_FIRST_LINK;
+	links[0] = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, links[0]);
+	links[1] = env_add_link(test, lgr);
+	links[1]->path.gid.ifindex++;
+	env_bring_up(test, links[1]);
+	KUNIT_ASSERT_GE(test, smc_rtoken_add(lgr, 0, end.rkey, end.addr, &added), 0);
+	KUNIT_ASSERT_EQ(test, smc_rtoken_set_link(lgr, 0, end.rkey, 1, 79, end.addr), 0);
+	policy_fill_pool(test, smc, lgr);
+	WRITE_ONCE(smc->link_policy, SMC_LINK_FIRST_RNIC);
+	number = policy_ask(test, smc, lgr);
+	KUNIT_ASSERT_NE(test, number, 0);
+	conn = smc_deferred_conn_get(smc);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(conn, &end), 0);
+	KUNIT_EXPECT_PTR_EQ(test, conn->link, links[0]);
+	/* the other link has the fewest connections */
+	WRITE_ONCE(sn->link_policy, SMC_LINK_BY_CONNS);
+	atomic_add(2, &links[0]->nconns);
+	spin_lock_bh(&conn->lock);
+	smc_conn_pick_first_link_locked(conn);
+	spin_unlock_bh(&conn->lock);
+	KUNIT_EXPECT_PTR_EQ(test, conn->link, links[0]);
+	atomic_sub(2, &links[0]->nconns);
+	WRITE_ONCE(sn->link_policy, policy);
+	smc_conn_put(conn);
+	policy_refuse(test, smc, lgr, number, SMC_UPGRADE_LATER);
+	smc_link_put(links[1]);
+	smc_link_put(links[0]);
+}
+
 /* A server that is left alone for its RNIC: no handshake is tried, and its probe is not used up. */
 static void defer_leaves_probe(struct kunit *test)
 {
@@ -815,6 +863,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(ask_without_memory),
 	KUNIT_CASE(ask_unknown),
 	KUNIT_CASE(ask_answered_badly),
+	KUNIT_CASE(ask_by_link_policy),
 	KUNIT_CASE(defer_leaves_probe),
 	KUNIT_CASE(defer_failed_fastopen),
 	KUNIT_CASE(excluded_is_seen),
