@@ -588,8 +588,8 @@ static void lgr_removal_work_fn(struct work_struct *work)
  * regions for it. Process context, sleeps. RFC 7609 section 3.5.5.1.1.
  *
  * Return: the link with a reference for the caller, or ERR_PTR: -ENOSPC (no free slot), -EEXIST
- * (@num is in use), -ECONNABORTED (group is dead), -ENODEV (device removed), -ENOMEM and errors
- * of the device.
+ * (@num is in use), -ECONNABORTED (group is dead), -ENODEV (device removed), -EUSERS, -ENOBUFS (a
+ * limit of memory, see smc_host_charge()), -ENOMEM and errors of the device.
  */
 struct smc_link *smc_lgr_add_link(struct smc_lgr *lgr, struct smc_path *path, u8 num)
 {

@@ -365,7 +365,8 @@ static void hs_set_class(const struct smc_hs_ctx *ctx, struct smc_lgr *lgr)
  *
  * @ctx holds a reference on the group and on the link afterwards, and a reserved place.
  *
- * Return: 0 or -errno; -EMLINK: the host of the peer has too many groups.
+ * Return: 0 or -errno; -EMLINK: the host of the peer has too many groups; -EUSERS, -ENOBUFS: a
+ * limit of memory, see smc_host_charge().
  */
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct)
 {

@@ -79,6 +79,9 @@ void smc_add_link_client_request_wish(struct smc_llc *llc, struct smc_link *firs
 	struct smc_path path;
 
 	smc_recovery_get_wish(llc, &wish);
+	/* else any port would do */
+	if (!smc_link_wish_is_set(&wish))
+		return;
 	if (smc_add_link_find_path(llc, first, true, &wish, &path))
 		add_link_client_send_request(llc, first, &path);
 	else

@@ -2206,6 +2206,18 @@ static void llc_wish_refused(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* A client's order is taken back just before its request: none goes out for any port. */
+static void llc_wish_taken_back(struct kunit *test)
+{
+	struct smc_llc_msg msg;
+	struct llc_pair p;
+
+	llc_one_begin_client(test, &p);
+	smc_add_link_client_request_wish(p.lgr->llc, p.first);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(p.first, SMC_LLC_REQ_ADD_LINK, false, &msg), 0);
+	llc_pair_end(&p);
+}
+
 /* Both operators order the removal of the same link: it counts once. */
 static void llc_cap_both(struct kunit *test)
 {
@@ -2602,6 +2614,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(llc_wish_gone_client),
 	KUNIT_CASE_SLOW(llc_wish_client),
 	KUNIT_CASE(llc_wish_refused),
+	KUNIT_CASE(llc_wish_taken_back),
 	KUNIT_CASE(llc_cap_hint),
 	KUNIT_CASE(llc_cap_foreign),
 	KUNIT_CASE(llc_cap_held),
