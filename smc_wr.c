@@ -604,34 +604,22 @@ static void wr_recv_fill(struct smc_wr_recv *recv, struct ib_recv_wr *wr, struct
 	sge[1].lkey = qp->pd->local_dma_lkey;
 }
 
-/* Post a chain of receives. */
-static int wr_recv_post_chain(struct smc_qp *qp, const struct ib_recv_wr *first)
+/* Post the receives that wait in the batch. Return 0, or the error of the device. */
+static int wr_recv_post_batch(struct smc_qp *qp)
 {
-	return smc_fault_rc(POST_RECV, -ENOMEM, ib_post_recv(qp->qp, first, NULL));
-}
+	struct smc_wr_recv_batch *batch = &qp->recv_batch;
 
-/**
- * smc_wr_post_recv() - Post a receive request
- * @recv: receive request, not posted since the queue pair was created
- *
- * Any context but hard interrupt.
- *
- * Return: 0, or the error of the device.
- */
-int smc_wr_post_recv(struct smc_wr_recv *recv)
-{
-	struct ib_recv_wr wr = {};
-	struct ib_sge sge[2];
-
-	wr_recv_fill(recv, &wr, sge);
-	return wr_recv_post_chain(recv->qp, &wr);
+	lockdep_assert_held(&qp->sq_lock);
+	batch->wr[batch->n - 1].next = NULL;
+	batch->n = 0;
+	return smc_fault_rc(POST_RECV, -ENOMEM, ib_post_recv(qp->qp, batch->wr, NULL));
 }
 
 /*
- * Post a receive again, together with those before it: a call of the device for each would cost
- * more than the rest of it. Return 0, or the error of the device.
+ * Post a receive, together with those before it: a call of the device for each would cost more than
+ * the rest of it. Return 0, or the error of the device.
  */
-static int wr_recv_again(struct smc_wr_recv *recv)
+static int wr_recv_post(struct smc_wr_recv *recv)
 {
 	struct smc_qp *qp = recv->qp;
 	struct smc_wr_recv_batch *batch = &qp->recv_batch;
@@ -639,13 +627,32 @@ static int wr_recv_again(struct smc_wr_recv *recv)
 
 	lockdep_assert_held(&qp->sq_lock);
 	wr_recv_fill(recv, wr, batch->sge[batch->n]);
-	if (++batch->n < batch->size) {
-		wr->next = wr + 1;
-		return 0;
-	}
-	wr->next = NULL;
-	batch->n = 0;
-	return wr_recv_post_chain(qp, batch->wr);
+	if (++batch->n == batch->size)
+		return wr_recv_post_batch(qp);
+	wr->next = wr + 1;
+	return 0;
+}
+
+/**
+ * smc_wr_post_recvs() - Post all receive requests
+ * @qp: queue pair in INIT, none of whose receives was posted
+ *
+ * Any context but hard interrupt.
+ *
+ * Return: 0, or the error of the device.
+ */
+int smc_wr_post_recvs(struct smc_qp *qp)
+{
+	int rc = 0;
+	u32 i;
+
+	spin_lock_bh(&qp->sq_lock);
+	for (i = 0; i < qp->nrecvs && !rc; i++)
+		rc = wr_recv_post(&qp->recvs[i]);
+	if (!rc && qp->recv_batch.n)
+		rc = wr_recv_post_batch(qp);
+	spin_unlock_bh(&qp->sq_lock);
+	return rc;
 }
 
 /* The device gets the memory back from wr_recv_gather(). */
@@ -708,7 +715,7 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	/* Not after a fence: the receive would be behind the drain marker and outlive the drain. */
 	spin_lock(&qp->sq_lock);
 	if (!qp->broken && !smc_fault_hit(SMC_FAULT_LOSE_RECV))
-		rc = wr_recv_again(recv);
+		rc = wr_recv_post(recv);
 	spin_unlock(&qp->sq_lock);
 	wr_bh_enable(bh);
 	if (rc)

@@ -95,7 +95,7 @@ void smc_cq_free(struct smc_qp *qp);
 void smc_qp_break(struct smc_qp *qp, enum ib_wc_status status);
 void smc_qp_event(struct ib_event *event, void *ctx);
 void smc_wr_complete(struct smc_qp *qp, struct smc_wr_slot *last, enum ib_wc_status status);
-int smc_wr_post_recv(struct smc_wr_recv *recv);
+int smc_wr_post_recvs(struct smc_qp *qp);
 void smc_wr_init_qp(struct smc_qp *qp);
 void smc_wr_init_slot(struct smc_wr_slot *slot);
 void smc_wr_init_recv(struct smc_wr_recv *recv);

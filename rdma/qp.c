@@ -322,8 +322,7 @@ fail:
  */
 int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr)
 {
-	int rc = 0;
-	u32 i;
+	int rc;
 
 	if (attr->mtu < IB_MTU_256 || attr->mtu > IB_MTU_4096 || attr->peer_qpn > 0xffffff ||
 	    attr->peer_psn > 0xffffff)
@@ -334,8 +333,7 @@ int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr)
 		return -ENOTCONN;
 	}
 	qp->receiving = true;
-	for (i = 0; i < qp->nrecvs && !rc; i++)
-		rc = smc_wr_post_recv(&qp->recvs[i]);
+	rc = smc_wr_post_recvs(qp);
 	if (!rc)
 		rc = smc_qp_modify_to_rtr(qp->dev->ibdev, qp->qp, attr);
 	if (!rc)

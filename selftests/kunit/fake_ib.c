@@ -275,6 +275,7 @@ static int fake_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	int rc = 0;
 
 	spin_lock_irqsave(&fake->lock, flags);
+	qp->recv_posts++;
 	for (; wr && !rc; wr = wr->next) {
 		*bad = wr;
 		rc = fake_add_recv(fake, qp, wr, &notify);

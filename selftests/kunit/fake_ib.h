@@ -146,6 +146,7 @@ struct fake_ib_wr {
  * @recvs: receive requests that have not completed
  * @nsends: length of @sends
  * @nrecvs: length of @recvs
+ * @recv_posts: post_recv calls so far
  */
 struct fake_ib_qp {
 	struct ib_qp ib;
@@ -158,6 +159,7 @@ struct fake_ib_qp {
 	struct list_head recvs;
 	u32 nsends;
 	u32 nrecvs;
+	u32 recv_posts;
 };
 
 struct fake_ib *fake_ib_create(struct kunit *test);

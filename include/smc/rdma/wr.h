@@ -177,11 +177,11 @@ struct smc_wr_chain {
 	struct ib_sge sge[SMC_WR_WRITES_MAX + 1];
 };
 
-/* Receives that are posted again together. */
+/* Receives that are posted together. */
 #define SMC_WR_RECV_BATCH	8
 
 /**
- * struct smc_wr_recv_batch - receives that are to be posted again; under sq_lock
+ * struct smc_wr_recv_batch - receives that are to be posted; under sq_lock
  * @size: so many are posted together
  * @n: so many wait, fewer than @size
  * @wr: the requests
