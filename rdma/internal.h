@@ -26,7 +26,7 @@
 
 /**
  * struct smc_wr_mem - a piece of DMA-able memory
- * @addr: CPU address
+ * @addr: CPU address; NULL: freed
  * @dma: DMA address
  * @len: bytes
  * @dir: direction of the mapping

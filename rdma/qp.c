@@ -54,7 +54,7 @@
 
 /* ---- creation ---- */
 
-/* Allocate memory that smc_qp_destroy() unmaps and smc_qp_free() frees. */
+/* Allocate memory that smc_qp_destroy() unmaps. It frees that of receives, smc_qp_free() others. */
 static struct smc_wr_mem *qp_alloc_mem(struct smc_qp *qp, u32 len, enum dma_data_direction dir)
 {
 	struct smc_wr_mem *mem = &qp->mem[qp->nmem];
@@ -344,8 +344,25 @@ int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr)
 	return rc;
 }
 
+/* Free what the slot functions do not use: an open socket keeps the queue pair of its dead link. */
+static void qp_free_recvs(struct smc_qp *qp)
+{
+	u32 i;
+
+	for (i = 0; i < qp->nmem; i++) {
+		if (qp->mem[i].dir != DMA_FROM_DEVICE)
+			continue;
+		kfree(qp->mem[i].addr);
+		qp->mem[i].addr = NULL;
+	}
+	kfree(qp->long_buf);
+	qp->long_buf = NULL;
+	kvfree(qp->recvs);
+	qp->recvs = NULL;
+}
+
 /**
- * smc_qp_destroy() - Destroy the verbs objects and unmap the buffers
+ * smc_qp_destroy() - Destroy the verbs objects, unmap the buffers and free the receives
  * @qp: drained queue pair; no MR of its PD is left
  *
  * The slot functions may still be called: smc_wr_slot_get() gets none, smc_wr_post() is refused,
@@ -376,6 +393,7 @@ void smc_qp_destroy(struct smc_qp *qp)
 			ib_dma_unmap_single(qp->dev->ibdev, mem->dma, mem->len, mem->dir);
 		mem->mapped = false;
 	}
+	qp_free_recvs(qp);
 	if (qp->pd)
 		ib_dealloc_pd(qp->pd);
 	qp->pd = NULL;
@@ -394,8 +412,6 @@ void smc_qp_free(struct smc_qp *qp)
 	for (i = 0; i < qp->nmem; i++)
 		kfree(qp->mem[i].addr);
 	kvfree(qp->mem);
-	kfree(qp->long_buf);
-	kvfree(qp->recvs);
 	kvfree(qp->slots);
 	kfree(qp);
 }

@@ -12,6 +12,7 @@
 #include <smc/base/stats.h>
 #include <smc/rdma/wr.h>
 
+#include "../../rdma/internal.h"
 #include "suites.h"
 #include "wr_env.h"
 
@@ -726,6 +727,7 @@ static void wr_fence(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct smc_wr_slot *held = smc_wr_slot_get(t->qp);
+	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, held);
 	wr_env_post_one(test, 1, true);
@@ -740,6 +742,10 @@ static void wr_fence(struct kunit *test)
 	fake_ib_qp_event(t->fqp, IB_EVENT_QP_FATAL);
 	smc_qp_destroy(t->qp);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	/* The memory of slots stays, that of receives is of no use. */
+	KUNIT_EXPECT_NULL(test, t->qp->recvs);
+	for (i = 0; i < t->qp->nmem; i++)
+		KUNIT_EXPECT_EQ(test, !t->qp->mem[i].addr, t->qp->mem[i].dir == DMA_FROM_DEVICE);
 	/* A link that is shut down can still be found for a moment. */
 	smc_qp_drain_begin(t->qp, NULL);
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));

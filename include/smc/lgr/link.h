@@ -59,7 +59,8 @@ const char *smc_link_reason_str(enum smc_link_reason reason);
  * @state: state of proto/link_fsm; changed by cmpxchg in lgr/link.c only
  * @reason: first reason of failure
  * @removal_reason: reason for which both sides are about to remove the link; SMC_LINK_OK: none
- * @charged: bytes of the queue pair, charged to the host of the group until smc_link_shutdown()
+ * @charged: bytes of the queue pair, charged to the host of the group until smc_link_shutdown();
+ *	then only its slots stay, uncharged, until the last reference is gone
  * @fence_begun: smc_link_fence_begin() was called; for the caller that took the link out of the
  *	set; never cleared
  * @fenced: no message arrives any more, and all completions have been processed; never cleared

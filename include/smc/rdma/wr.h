@@ -227,10 +227,10 @@ struct smc_wr_recv_batch {
  * @broken_reported: @events->broken was called, or must not be (fenced)
  * @receiving: receives were posted: the end needs a drain
  * @slots: all slots
- * @recvs: all receive requests
+ * @recvs: all receive requests; NULL after smc_qp_destroy()
  * @nrecvs: number of them
  * @recv_batch: those that are not posted at present
- * @long_buf: reassembled long message; used by the receive completion handler only
+ * @long_buf: reassembled long message; used by the receive completion handler only; likewise
  * @mem: DMA-able memory of slots and receives, see rdma/qp.c
  * @nmem: pieces of it
  * @write_cqe: completion of every WRITE
