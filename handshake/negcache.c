@@ -8,8 +8,9 @@
  * row, 10 min at most. After that one connection tries again (the probe); from the moment at which
  * it sends its Proposal all others use TCP until its result is known. A success removes the server
  * from the cache. A probe that ends for another reason says nothing: another one may follow at
- * once. A connection that does not come so far, because the port is closed or the peer sends no SMC
- * option, is no probe.
+ * once, unless its program has given up after a wait: then the time of the probe is waited for. A
+ * connection that does not come so far, because the port is closed or the peer sends no SMC option,
+ * is no probe.
  *
  * The key is what is known of a server before anything is sent: its IP address on the TCP path,
  * and its port. An entry without a port is a host: its RNIC cannot be reached. An entry with a
@@ -130,13 +131,14 @@ static void negcache_entry_begin(struct negcache_entry *e)
 	e->nprobes++;
 }
 
-static void negcache_entry_end(struct negcache_entry *e)
+static void negcache_entry_end(struct negcache_entry *e, bool again)
 {
 	/* an entry that was added meanwhile has no probe */
 	if (!e || !e->nprobes || --e->nprobes || !e->probing)
 		return;
 	e->probing = false;
-	e->until = jiffies;
+	if (again)
+		e->until = jiffies;
 }
 
 /* Look up a server. Return false if nothing is known of it. RCU, and for changes nc->lock. */
@@ -216,18 +218,20 @@ bool smc_negcache_begin(struct net *net, const struct in6_addr *addr, u16 port)
  * @net: namespace
  * @addr: IP address of the server, IPv4 as v4-mapped
  * @port: TCP port of the server
+ * @again: if there was no result, another probe may follow at once; otherwise all use TCP until
+ *	PROBE_TIME is over
  *
  * After smc_negcache_add() or smc_negcache_del() if there was a result. Any context.
  */
-void smc_negcache_end(struct net *net, const struct in6_addr *addr, u16 port)
+void smc_negcache_end(struct net *net, const struct in6_addr *addr, u16 port, bool again)
 {
 	struct negcache *nc = negcache_of(net);
 	struct negcache_entry *e, *host;
 
 	spin_lock_bh(&nc->lock);
 	if (negcache_find_both(nc, addr, port, &e, &host)) {
-		negcache_entry_end(e);
-		negcache_entry_end(host);
+		negcache_entry_end(e, again);
+		negcache_entry_end(host, again);
 	}
 	spin_unlock_bh(&nc->lock);
 }

@@ -10,6 +10,7 @@
  */
 #define pr_fmt(fmt) "smc: " fmt
 
+#include <linux/jiffies.h>
 #include <smc/base/log.h>
 #include <smc/base/settings.h>
 #include <smc/base/stats.h>
@@ -20,6 +21,9 @@
 #include <smc/rdma/ib.h>
 #include <smc/tcp/clc.h>
 #include "internal.h"
+
+/* A probe that is cancelled earlier says nothing of the path: a working one takes less. */
+#define PROBE_CANCEL_TIME	(HZ / 2)
 
 /**
  * smc_hs_side_name() - return the name of our side, for the log
@@ -257,6 +261,7 @@ enum smc_hs_next smc_hs_begin_probe(struct smc_hs_ctx *ctx)
 	struct in6_addr peer;
 
 	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
+	ctx->probe_at = jiffies;
 	ctx->probe = smc_negcache_begin(ctx->net, &peer,
 					smc_clcsock_peer_port(ctx->hs->clcsock));
 	return HS_GO;
@@ -271,11 +276,18 @@ enum smc_hs_next smc_hs_begin_probe(struct smc_hs_ctx *ctx)
 void smc_hs_end_probe(struct smc_hs_ctx *ctx)
 {
 	struct in6_addr peer;
+	bool again;
 
 	if (!ctx->probe)
 		return;
+	/*
+	 * A program that gives up has not waited for the deadline, but long enough to suspect the
+	 * path: if all do so, each of their connections would be a probe without a result.
+	 */
+	again = !smc_hs_is_cancelled(ctx) ||
+		time_before(jiffies, ctx->probe_at + PROBE_CANCEL_TIME);
 	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
-	smc_negcache_end(ctx->net, &peer, smc_clcsock_peer_port(ctx->hs->clcsock));
+	smc_negcache_end(ctx->net, &peer, smc_clcsock_peer_port(ctx->hs->clcsock), again);
 }
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit: which connections an entry of handshake/negcache.c concerns. Times: cases/negcache.sh. */
 #include <kunit/test.h>
+#include <linux/delay.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <smc/handshake/negcache.h>
@@ -9,6 +10,7 @@
 
 #define WHY_HOST	1
 #define WHY_PORT	2
+#define PERIOD_MIN	30000	/* ms */
 
 static struct in6_addr host_addr(u32 n)
 {
@@ -66,11 +68,36 @@ static void negcache_no_probe(struct kunit *test)
 	smc_negcache_add(&init_net, &a, 80, WHY_PORT);
 	KUNIT_EXPECT_FALSE(test, smc_negcache_begin(&init_net, &a, 80));
 	/* the probe of an entry that was removed, and added by another connection */
-	smc_negcache_end(&init_net, &a, 80);
+	smc_negcache_end(&init_net, &a, 80, true);
 	KUNIT_EXPECT_EQ(test, check(&a, 80), WHY_PORT);
 	smc_negcache_del(&init_net, &a, 80);
-	smc_negcache_end(&init_net, &a, 80);
+	smc_negcache_end(&init_net, &a, 80, true);
 	KUNIT_EXPECT_EQ(test, check(&a, 80), 0);
+}
+
+/*
+ * A probe without a result: another one may follow at once, or all wait for the time of a probe.
+ * The host and the port have an entry each.
+ */
+static void negcache_probe_again(struct kunit *test)
+{
+	struct in6_addr a = host_addr(1);
+
+	smc_negcache_add(&init_net, &a, 0, WHY_HOST);
+	smc_negcache_add(&init_net, &a, 80, WHY_PORT);
+	msleep(PERIOD_MIN + 100);
+	KUNIT_EXPECT_EQ(test, check(&a, 80), 0);
+	KUNIT_EXPECT_TRUE(test, smc_negcache_begin(&init_net, &a, 80));
+	KUNIT_EXPECT_EQ(test, check(&a, 80), WHY_PORT);
+	smc_negcache_end(&init_net, &a, 80, true);
+	KUNIT_EXPECT_EQ(test, check(&a, 80), 0);
+	KUNIT_EXPECT_TRUE(test, smc_negcache_begin(&init_net, &a, 80));
+	smc_negcache_end(&init_net, &a, 80, false);
+	KUNIT_EXPECT_EQ(test, check(&a, 80), WHY_PORT);
+	KUNIT_EXPECT_EQ(test, check(&a, 81), WHY_HOST);
+	KUNIT_EXPECT_FALSE(test, smc_negcache_begin(&init_net, &a, 80));
+	smc_negcache_del(&init_net, &a, 80);
+	KUNIT_EXPECT_EQ(test, check(&a, 81), 0);
 }
 
 static void negcache_full(struct kunit *test)
@@ -95,6 +122,7 @@ static struct kunit_case negcache_cases[] = {
 	KUNIT_CASE(negcache_port),
 	KUNIT_CASE(negcache_host),
 	KUNIT_CASE(negcache_no_probe),
+	KUNIT_CASE_SLOW(negcache_probe_again),
 	KUNIT_CASE(negcache_full),
 	{ }
 };

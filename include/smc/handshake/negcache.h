@@ -16,7 +16,7 @@ void smc_negcache_exit(void);
 
 u32 smc_negcache_check(struct net *net, const struct in6_addr *addr, u16 port);
 bool smc_negcache_begin(struct net *net, const struct in6_addr *addr, u16 port);
-void smc_negcache_end(struct net *net, const struct in6_addr *addr, u16 port);
+void smc_negcache_end(struct net *net, const struct in6_addr *addr, u16 port, bool again);
 void smc_negcache_add(struct net *net, const struct in6_addr *addr, u16 port, u32 reason);
 void smc_negcache_del(struct net *net, const struct in6_addr *addr, u16 port);
 

@@ -6,7 +6,7 @@
 # with peers that echo the TCP option without supporting SMC, and with programs that leave their
 # clients. Also tests the setting net.smc.enabled. Host 2 connects, host 1 serves.
 
-CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 disabled:60 non_smc:300"
+CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 impatient:240 disabled:60 non_smc:300"
 CASES="$CASES leaving:60 unload:60"
 export CASES
 
@@ -126,21 +126,21 @@ case_again()
 	done
 }
 
-# with_tcp_server FUNCTION: host 2 calls it while a program of host 1 without SMC listens on port 4445
-with_tcp_server()
+# with_server FAMILY PORT FUNCTION: host 2 calls it while a program of host 1 listens there
+with_server()
 {
 	if [ "$HOST" = 1 ]; then
-		/t/smc_traffic server --family inet --port 4445 &
+		/t/smc_traffic server --family "$1" --port "$2" &
 		server=$!
-		await_server 4445
-		sync_signal ready.tcp
-		sync_wait done.tcp 200 > /dev/null || exit 1
+		await_server "$2"
+		sync_signal "ready.$2"
+		sync_wait "done.$2" 200 > /dev/null || exit 1
 		kill "$server"
 		wait "$server" || :
 	else
-		sync_wait ready.tcp > /dev/null || exit 1
-		"$1"
-		sync_signal done.tcp
+		sync_wait "ready.$2" > /dev/null || exit 1
+		"$3"
+		sync_signal "done.$2"
 	fi
 }
 
@@ -161,7 +161,40 @@ no_probes()
 # The first failure is cached for 30 s; then the first connection that can tries SMC, and removes the entry.
 case_probe()
 {
-	with_tcp_server no_probes
+	with_server inet 4445 no_probes
+	connect_once smc
+	expect "peers cached" "$(cached)" -eq 0
+}
+
+# A probe whose program gives up before the deadline: the next connections are TCP at once, none of
+# them is another probe, until the time of a probe is over.
+gives_up()
+{
+	sleep 31
+	timeout -s KILL 2 /t/smc_traffic client --connect "$(peer_addr)" --port 4447 --family smc connects:1 \
+		> /run/impatient 2>&1
+	expect "end of the program" $? -eq 137
+	cat /proc/net/smc_negcache
+	expect "seconds left" "$(awk 'NR > 1 { print $3 }' /proc/net/smc_negcache)" -ge 50
+	tried=$(stat_of first_contact)
+	for _ in 1 2 3; do
+		/t/smc_traffic client --connect "$(peer_addr)" --port 4447 --family smc --require tcp connects:1 ||
+			fail "no connection over TCP"
+	done
+	expect "first contacts tried" "$(stat_of first_contact)" -eq "$tried"
+}
+
+case_impatient()
+{
+	sync_barrier begin || exit 1
+	unload_smc
+	load_smc || fail "the module cannot be loaded again"
+	filter 1 input
+	connect_once tcp
+	with_server smc 4447 gives_up
+	no_filter 1
+	sleep 60
+	CASE=c.impatient.after
 	connect_once smc
 	expect "peers cached" "$(cached)" -eq 0
 }
