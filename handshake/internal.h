@@ -82,6 +82,8 @@ enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
  * @option_agreed: both ends sent the SMC option: a fallback needs a Decline
  * @probe: client: the probe of a server in the negative cache: smc_negcache_end() has to be called
  * @probe_at: jiffies when the probe began
+ * @probe_addr: whose, IPv4 as v4-mapped
+ * @probe_port: ... TCP port
  * @accept_at: jiffies when the Accept was sent, or had arrived
  * @clc_err: -errno of the CLC exchange, why no CLC message arrived
  * @tcp_failed: TCP did not connect: the handshake did not begin and is not counted
@@ -124,6 +126,8 @@ struct smc_hs_ctx {
 	bool option_agreed;
 	bool probe;
 	unsigned long probe_at;
+	struct in6_addr probe_addr;
+	u16 probe_port;
 	unsigned long accept_at;
 	int clc_err;
 	bool tcp_failed;

@@ -55,8 +55,8 @@ struct negcache_key {
  * @period: how long the server is avoided after the last failure, in jiffies
  * @until: end of that time, or of the probe
  * @probing: a probe runs, and no result is known
- * @nprobes: connections that are probes: more than one if they had sent their SYNs before the
- *	first of them sent its Proposal
+ * @nprobes: connections that are probes: more than one if the time of the one before is over while
+ *	it still runs
  * @rcu: the table is read under RCU
  */
 struct negcache_entry {

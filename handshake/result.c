@@ -258,12 +258,11 @@ void smc_hs_cache_host(struct smc_hs_ctx *ctx, u32 reason)
  */
 enum smc_hs_next smc_hs_begin_probe(struct smc_hs_ctx *ctx)
 {
-	struct in6_addr peer;
-
-	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
+	/* kept: a second TCP connection that fails has no port any more */
+	smc_clcsock_peer_addr(ctx->hs->clcsock, &ctx->probe_addr);
+	ctx->probe_port = smc_clcsock_peer_port(ctx->hs->clcsock);
 	ctx->probe_at = jiffies;
-	ctx->probe = smc_negcache_begin(ctx->net, &peer,
-					smc_clcsock_peer_port(ctx->hs->clcsock));
+	ctx->probe = smc_negcache_begin(ctx->net, &ctx->probe_addr, ctx->probe_port);
 	return HS_GO;
 }
 
@@ -275,7 +274,6 @@ enum smc_hs_next smc_hs_begin_probe(struct smc_hs_ctx *ctx)
  */
 void smc_hs_end_probe(struct smc_hs_ctx *ctx)
 {
-	struct in6_addr peer;
 	bool again;
 
 	if (!ctx->probe)
@@ -286,8 +284,7 @@ void smc_hs_end_probe(struct smc_hs_ctx *ctx)
 	 */
 	again = !smc_hs_is_cancelled(ctx) ||
 		time_before(jiffies, ctx->probe_at + PROBE_CANCEL_TIME);
-	smc_clcsock_peer_addr(ctx->hs->clcsock, &peer);
-	smc_negcache_end(ctx->net, &peer, smc_clcsock_peer_port(ctx->hs->clcsock), again);
+	smc_negcache_end(ctx->net, &ctx->probe_addr, ctx->probe_port, again);
 }
 
 /**
