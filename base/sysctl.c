@@ -7,7 +7,6 @@
 #include <smc/base/fault.h>
 #include <smc/base/host.h>
 #include <smc/base/hs_ctrl.h>
-#include <smc/base/log.h>
 #include <smc/base/settings.h>
 #include <smc/base/sysctl.h>
 #include <smc/proto/clc_msg.h>
@@ -44,10 +43,7 @@ static int sysctl_hs_ctrl(smc_compat_ctl_const struct ctl_table *entry, int writ
 	rc = proc_dostring(&text, write, buffer, len, pos);
 	if (rc || !write)
 		return rc;
-	rc = smc_hs_ctrl_select(net, name);
-	if (rc == -EOPNOTSUPP)
-		smc_log_write(net, "hs_ctrl: this build asks no BPF programs: use smcctl policy\n");
-	return rc;
+	return smc_hs_ctrl_select(net, name);
 }
 
 #define SMC_SETTINGS_DATA(member)	((void *)offsetof(struct smc_settings, member))
