@@ -8,6 +8,7 @@
 
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/bpf.h>
 #include <linux/cgroup.h>
 #include <linux/hash.h>
 #include <linux/memcontrol.h>
@@ -52,17 +53,26 @@ static struct sock_bucket sock_table[2][SOCK_TABLE_SIZE];
  * @on: value of the option
  *
  * Passes the option on to the clcsock and to the connection. The core sets SOCK_KEEPOPEN of @sk
- * after this call.
+ * after this call. A BPF program runs under RCU, so nothing is passed on while the lock of the
+ * clcsock is taken.
  */
 void smc_sock_set_keepalive(struct sock *sk, int on)
 {
-	struct sock *csk = smc_sk(sk)->clcsock.sock->sk;
+	struct smc_clcsock *clcsock = &smc_sk(sk)->clcsock;
+	struct sock *csk = clcsock->sock->sk;
+	bool in_bpf = has_current_bpf_ctx();
 
-	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	if (!in_bpf)
+		lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	else if (!smc_clcsock_try_lock(clcsock))
+		return;
 	if (csk->sk_prot->keepalive)
 		csk->sk_prot->keepalive(csk, on);
 	sock_valbool_flag(csk, SOCK_KEEPOPEN, on);
-	release_sock(csk);
+	if (in_bpf)
+		smc_clcsock_unlock(clcsock);
+	else
+		release_sock(csk);
 	smc_keepalive_options_changed(smc_sk(sk));
 }
 

@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <linux/in6.h>
 #include <linux/kernel.h>
@@ -634,12 +635,15 @@ int smc_sockopt_set(struct smc_sock *smc, struct socket *sock, int level, int na
  *
  * Also called by smc_sockopt_set().
  *
- * Return: as setsockopt().
+ * Return: as setsockopt(); -EOPNOTSUPP for bpf_setsockopt() in a BPF program.
  */
 int smc_sockopt_set_rcvlowat(struct sock *sk, int val)
 {
 	int rc;
 
+	/* runs under RCU, and the lock of the clcsock may sleep */
+	if (has_current_bpf_ctx())
+		return -EOPNOTSUPP;
 	/* SO_RCVBUF limits it, and may not be on the clcsock yet */
 	rc = sockopt_push_locked(smc_sk(sk));
 	if (rc)

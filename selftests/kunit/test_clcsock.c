@@ -3,6 +3,7 @@
  * Resetting a clcsock that its program may be using, clcsocks whose application has closed, look-up
  * of a connection by its ends.
  */
+#include <linux/bpf.h>
 #include <linux/delay.h>
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -13,6 +14,7 @@
 #include <net/sock.h>
 #include <net/tcp_states.h>
 #include <net/tcp.h>
+#include <smc/socket/af_smc.h>
 #include <smc/socket/sock.h>
 #include <smc/tcp/clcsock.h>
 #include <smc/tcp/orphan.h>
@@ -359,6 +361,38 @@ static void sock_find_proven(struct kunit *test)
 	clcsock_env_end(&e);
 }
 
+/*
+ * bpf_setsockopt() in a program of BPF_CGROUP_SETSOCKOPT runs under RCU, with the lock of the SMC
+ * socket: it does not wait for that of the clcsock.
+ */
+static void clcsock_bpf_options(struct kunit *test)
+{
+	struct bpf_run_ctx program = {}, *before;
+	struct socket *sock;
+	struct sock *sk, *csk;
+
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, PF_SMC, SOCK_STREAM, SMC_PROTO_IPV4,
+					       &sock), 0);
+	sk = sock->sk;
+	csk = smc_sk(sk)->clcsock.sock->sk;
+	lock_sock(sk);
+	before = bpf_set_run_ctx(&program);
+	sk->sk_prot->keepalive(sk, 1);
+	KUNIT_EXPECT_TRUE(test, sock_flag(csk, SOCK_KEEPOPEN));
+	KUNIT_EXPECT_FALSE(test, sock_owned_by_user(csk));
+	KUNIT_EXPECT_EQ(test, sock->ops->set_rcvlowat(sk, 100), -EOPNOTSUPP);
+	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	sk->sk_prot->keepalive(sk, 0);
+	KUNIT_EXPECT_TRUE(test, sock_flag(csk, SOCK_KEEPOPEN));
+	release_sock(csk);
+	bpf_reset_run_ctx(before);
+	sk->sk_prot->keepalive(sk, 0);
+	KUNIT_EXPECT_FALSE(test, sock_flag(csk, SOCK_KEEPOPEN));
+	KUNIT_EXPECT_EQ(test, sock->ops->set_rcvlowat(sk, 100), 0);
+	release_sock(sk);
+	sock_release(sock);
+}
+
 static struct kunit_case clcsock_cases[] = {
 	KUNIT_CASE(clcsock_reset_busy),
 	KUNIT_CASE(clcsock_reset_names),
@@ -369,6 +403,7 @@ static struct kunit_case clcsock_cases[] = {
 	KUNIT_CASE(clcsock_first_bytes),
 	KUNIT_CASE(clcsock_first_forgotten),
 	KUNIT_CASE(sock_find_proven),
+	KUNIT_CASE(clcsock_bpf_options),
 	{}
 };
 
