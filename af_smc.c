@@ -240,10 +240,13 @@ static u32 sock_connect_refused(struct smc_sock *smc, const struct smc_rules_pat
 static u32 sock_connect_declined(struct smc_sock *smc, const struct smc_rules_path *path)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
+	u32 reason = smc_hs_check_allowed(net, &path->remote.addr, path->remote.port);
 
-	if (smc_autosmc_wants_tcp(net, &smc->autosmc, path, false, sk_uid(smc_sock_sk(smc))))
-		return SMC_CLC_DECL_SHORT;
-	return smc_hs_check_allowed(net, &path->remote.addr, path->remote.port);
+	if (reason)
+		return reason;
+	/* the last one: it may make the caller AUTOSMC's probe */
+	return smc_autosmc_wants_tcp(net, &smc->autosmc, path, false, sk_uid(smc_sock_sk(smc))) ?
+	       SMC_CLC_DECL_SHORT : 0;
 }
 
 /*
@@ -261,6 +264,8 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	if (!smc_sock_is_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
 	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
+	/* an earlier connect() may have failed as AUTOSMC's probe */
+	smc->autosmc = (struct smc_autosmc_conn){};
 	smc_rules_path(smc->clcsock.sock->sk, &path);
 	/* the clcsock's connect() checks that the address is valid */
 	path.remote.port = sock_connect_read_addr(addr, len, &path.remote.addr);

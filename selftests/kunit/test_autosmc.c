@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit: what handshake/autosmc.c learns from connections. Times: cases/autosmc.sh. */
 #include <kunit/test.h>
+#include <linux/in.h>
+#include <linux/net.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
 #include <smc/handshake/autosmc.h>
+#include <smc/handshake/negcache.h>
+#include <smc/proto/clc_msg.h>
+#include <smc/socket/af_smc.h>
+#include <smc/socket/sock.h>
 
 #include "suites.h"
 
-#define BYTES	1000
+#define BYTES		1000
+#define AVOIDED_PORT	9	/* nobody listens */
 
 /* A connection, and what its path is at first. */
 struct conn {
@@ -183,6 +191,40 @@ static void autosmc_off(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, wants_tcp(&key));
 }
 
+/* A client that uses TCP because of the negative cache is no probe of AUTOSMC. */
+static void autosmc_avoided(struct kunit *test)
+{
+	struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_port = htons(AVOIDED_PORT),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct conn key = { .uid = GLOBAL_ROOT_UID };
+	struct in6_addr *addr = &key.path.remote.addr;
+	struct socket *sock;
+	struct smc_sock *smc;
+
+	ipv6_addr_set_v4mapped(to.sin_addr.s_addr, addr);
+	key.path.remote.port = AVOIDED_PORT;
+	wants_tcp(&key);
+	note_short(&key, SMC_AUTOSMC_RUN);
+	KUNIT_EXPECT_TRUE(test, wants_tcp(&key));
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, PF_SMC, SOCK_STREAM, SMC_PROTO_IPV4,
+					       &sock), 0);
+	smc = smc_sk(sock->sk);
+	KUNIT_EXPECT_EQ(test, kernel_connect(sock, (void *)&to, sizeof(to), 0), -ECONNREFUSED);
+	KUNIT_EXPECT_EQ(test, smc->hs.force_tcp, SMC_CLC_DECL_SHORT);
+	KUNIT_EXPECT_EQ(test, smc->autosmc.key.port, AVOIDED_PORT);
+	smc_negcache_add(&init_net, addr, AVOIDED_PORT, SMC_CLC_DECL_TIMEOUT_CL);
+	smc->autosmc.probe = true;
+	KUNIT_EXPECT_EQ(test, kernel_connect(sock, (void *)&to, sizeof(to), 0), -ECONNREFUSED);
+	KUNIT_EXPECT_EQ(test, smc->hs.force_tcp, SMC_CLC_DECL_TIMEOUT_CL);
+	KUNIT_EXPECT_EQ(test, smc->autosmc.key.port, 0);
+	KUNIT_EXPECT_FALSE(test, smc->autosmc.probe);
+	smc_negcache_del(&init_net, addr, AVOIDED_PORT);
+	sock_release(sock);
+}
+
 static struct kunit_case autosmc_cases[] = {
 	KUNIT_CASE(autosmc_run),
 	KUNIT_CASE(autosmc_long),
@@ -191,6 +233,7 @@ static struct kunit_case autosmc_cases[] = {
 	KUNIT_CASE(autosmc_full),
 	KUNIT_CASE(autosmc_forgotten),
 	KUNIT_CASE(autosmc_off),
+	KUNIT_CASE(autosmc_avoided),
 	{}
 };
 
