@@ -585,7 +585,7 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 {
 	struct smc_listener *l;
 
-	l = smc_fault_null(LISTENER, kzalloc(sizeof(*l), GFP_KERNEL));
+	l = smc_fault_null(LISTENER, kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT));
 	if (!l)
 		return NULL;
 	refcount_set(&l->ref, 1);

@@ -301,7 +301,7 @@ static ssize_t recvmsg_splice_copy(struct smc_sock *smc, struct splice_pipe_desc
 	ssize_t rc, left;
 
 	for (n = 0; n < spd->nr_pages_max && n * PAGE_SIZE < len; n++) {
-		spd->pages[n] = smc_fault_null(SPLICE_PAGE, alloc_page(GFP_KERNEL));
+		spd->pages[n] = smc_fault_null(SPLICE_PAGE, alloc_page(GFP_KERNEL_ACCOUNT));
 		if (!spd->pages[n])
 			break;
 		vec[n].bv_page = spd->pages[n];

@@ -399,7 +399,7 @@ static struct smc_option_entry *option_entry_get(struct smc_option *o, struct so
 	struct smc_option_entry *e = NULL;
 
 	if (!option_register_hooks(sock_net(sk)))
-		e = smc_fault_null(OPTION_MARK, kzalloc(sizeof(*e), GFP_KERNEL));
+		e = smc_fault_null(OPTION_MARK, kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT));
 	lock_sock(sk);
 	if (o->entry || !e) {
 		kfree(e);

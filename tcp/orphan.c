@@ -119,7 +119,7 @@ struct smc_orphan *smc_orphan_create(struct smc_clcsock *c)
 {
 	struct smc_orphan *orphan;
 
-	orphan = smc_fault_null(ORPHAN, kzalloc(sizeof(*orphan), GFP_KERNEL));
+	orphan = smc_fault_null(ORPHAN, kzalloc(sizeof(*orphan), GFP_KERNEL_ACCOUNT));
 	if (!orphan)
 		return NULL;
 	orphan->net = sock_net(c->sock->sk);
