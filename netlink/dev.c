@@ -24,7 +24,7 @@ struct nl_dev_pick {
 /**
  * struct nl_dev_use - use of a device by link groups
  * @dev: device
- * @net: namespace of the reader
+ * @net: count the links of this namespace; NULL: of all
  * @links: number of links by port
  * @critical: there is a group whose usable links all use this device
  */
@@ -58,8 +58,7 @@ static int nl_dev_count_links(struct smc_lgr *lgr, void *arg)
 	u32 usable = 0, here = 0;
 	struct smc_link *link;
 
-	/* as for groups: other namespaces than the initial one see their own only */
-	if (use->net != &init_net && lgr->net != use->net)
+	if (use->net && !net_eq(lgr->net, use->net))
 		return 0;
 	smc_lgr_for_each_link(lgr, link) {
 		usable += smc_link_usable(link);
@@ -111,7 +110,10 @@ static int nl_dev_put_pci(struct sk_buff *skb, const struct device *parent)
 static int nl_dev_put(struct sk_buff *skb, struct netlink_callback *cb,
 		      const struct genl_family *family, const struct nl_dev_pick *pick)
 {
-	struct nl_dev_use use = { .dev = pick->dev, .net = sock_net(skb->sk) };
+	struct nl_dev_use use = {
+		.dev = pick->dev,
+		.net = smc_nl_shows_all(skb, cb) ? NULL : sock_net(skb->sk),
+	};
 	char name[IB_DEVICE_NAME_MAX];
 	struct nlattr *nest;
 	unsigned long port;

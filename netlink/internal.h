@@ -3,7 +3,9 @@
 #ifndef _SMC_NETLINK_INTERNAL_H
 #define _SMC_NETLINK_INTERNAL_H
 
+#include <linux/capability.h>
 #include <net/genetlink.h>
+#include <net/net_namespace.h>
 #include <net/sock.h>
 #include <uapi/linux/smc_own.h>
 
@@ -35,6 +37,12 @@ static inline void *smc_nl_put_header(struct sk_buff *skb, struct netlink_callba
 {
 	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, family,
 			   NLM_F_MULTI, cmd);
+}
+
+/* Check whether a dump is about the groups of all namespaces: for the administrator of the host. */
+static inline bool smc_nl_shows_all(const struct sk_buff *skb, const struct netlink_callback *cb)
+{
+	return net_eq(sock_net(skb->sk), &init_net) && netlink_capable(cb->skb, CAP_NET_ADMIN);
 }
 
 /* Put an unsigned number as NLA_UINT: four bytes if they suffice. 6.1 has no nla_put_uint(). */

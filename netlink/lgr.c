@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Generic netlink: dumps of link groups and their links. A namespace sees its own groups, the
- * initial namespace those of the whole host. Groups come from the newest to the oldest; the
- * position of the dump is the ID of the last one.
+ * administrator in the initial one those of the whole host. Groups come from the newest to the
+ * oldest; the position of the dump is the ID of the last one.
  */
 #include <linux/ktime.h>
 #include <linux/smc.h>
@@ -18,12 +18,14 @@
  * @cb: state of the dump: args[0] = args[1] is valid, args[1] = ID of the last group
  * @family: family SMC_GEN_NETLINK
  * @links: dump the links too
+ * @all: groups of all namespaces
  */
 struct nl_lgr_walk {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 	const struct genl_family *family;
 	bool links;
+	bool all;
 };
 
 /* Return a link user ID as shown: four opaque bytes, in the order in which they are sent. */
@@ -198,7 +200,7 @@ static int nl_lgr_dump_one(struct smc_lgr *lgr, void *arg)
 	void *mark = skb_tail_pointer(walk->skb);
 	int rc;
 
-	if ((net != &init_net && net != lgr->net) || READ_ONCE(lgr->dead))
+	if ((!walk->all && !net_eq(net, lgr->net)) || READ_ONCE(lgr->dead))
 		return 0;
 	if (last[0] && (s32)(lgr->id - (u32)last[1]) >= 0)
 		return 0;
@@ -216,8 +218,10 @@ static int nl_lgr_dump_one(struct smc_lgr *lgr, void *arg)
 
 static int nl_lgr_walk_all(struct nl_lgr_walk *walk)
 {
-	int rc = smc_lgr_for_each(nl_lgr_dump_one, walk);
+	int rc;
 
+	walk->all = smc_nl_shows_all(walk->skb, walk->cb);
+	rc = smc_lgr_for_each(nl_lgr_dump_one, walk);
 	return walk->skb->len ?: rc;
 }
 

@@ -116,6 +116,24 @@ id_of_group()
 	/t/smcctl -j linkgroup | sed -n 's/.*"id": *"\(0x[^"]*\)".*/\1/p'
 }
 
+# groups_of_others COMMAND...: number of groups that smcctl, with that command as prefix, shows in the
+# initial namespace, which has none of its own
+groups_of_others()
+{
+	nsenter -t 1 -n "$@" -j linkgroup > /run/seen || fail "no list of groups: $(cat /run/seen)"
+	grep -c '"id"' /run/seen
+}
+
+# The groups of the hosts are for root there, not for other users.
+check_seen()
+{
+	grep -qs ^nobody: /etc/passwd || echo 'nobody:x:65534:65534::/:/bin/sh' >> /etc/passwd
+	expect "groups that root sees" "$(groups_of_others /t/smcctl)" -ge 2
+	# start-stop-daemon takes a user that has a name
+	expect "groups that a user sees" "$(groups_of_others start-stop-daemon -S -n none_has_this_name \
+		-c nobody -a /t/smcctl --)" -eq 0
+}
+
 case_life()
 {
 	sysctl -q -w net.smc.smcr_idle_time_client=1 net.smc.smcr_idle_time_server=1
@@ -137,6 +155,7 @@ case_life()
 	wait_for 60 two_links || fail "no second link: $(values event | on_one_line)"
 	wait_for 60 in_use || fail "no traffic"
 	group=$(id_of_group)
+	check_seen
 	sync_barrier on || exit 1
 	if [ "$HOST" = 2 ]; then
 		rnic=$(used_rnic)
