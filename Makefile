@@ -141,9 +141,9 @@ vm:
 coverage:
 	@$(TOP)/scripts/coverage.sh
 
-## bench: TCP, in-tree SMC, ours and raw verbs on two virtual hosts; BED=uml: in UML; BED=insn: instructions
+## bench: TCP, in-tree SMC, ours and raw verbs on two virtual hosts; BED=uml: in UML; BED=insn: instructions; PEERS=1: with in-tree peers
 bench:
-	@$(TOP)/scripts/bench.sh $(if $(BED),--bed $(BED))
+	@$(TOP)/scripts/bench.sh $(if $(BED),--bed $(BED)) $(if $(PEERS),--peers)
 
 ## profile: the functions that a row of the bench spends its instructions in: ROW=pingpong_1
 profile:

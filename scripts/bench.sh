@@ -4,7 +4,7 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--profile|--budget|--sizes] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
+# Usage: bench.sh [--profile|--budget|--sizes|--peers] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
 #                     figures do not depend on the load of the machine. Without raw
@@ -18,6 +18,8 @@
 #   --budget          insn: hold what some rows cost against selftests/bench/budget.txt; prints KTAP
 #   --sizes           insn: only writes of 2^k - 1, 2^k and 2^k + 1 bytes, k = 12 .. 20; fails if
 #                     neighbours of ours differ by more than 10 % per byte
+#   --peers           ours with an in-tree peer, as client and as server, beside two in-tree hosts;
+#                     not on the bed insn
 #   --without LABEL   leave out tcp, intree, ours or raw
 #   --autosmc         insn: only short connections: connect_rate, and connect_autosmc, where AUTOSMC
 #                     makes those of ours TCP, beside a stream that stays SMC
@@ -44,6 +46,8 @@ sizes=
 as_tcp=
 labels=' tcp intree ours raw '
 ratios='--ratio ours/intree --ratio ours/tcp'
+floors='--floor ours/intree:0.9'
+peers=
 
 die()
 {
@@ -72,6 +76,14 @@ while [ $# -gt 0 ]; do
 		;;
 	--upgrade)
 		as_tcp=upgrade bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
+		shift
+		continue
+		;;
+	--peers)
+		peers=y labels=' intree client server '
+		ratios='--ratio client/intree --ratio server/intree'
+		# lists all that is slower, by however little: the goal is that nothing is
+		floors='--floor client/intree:1 --floor server/intree:1'
 		shift
 		continue
 		;;
@@ -111,6 +123,7 @@ done
 case $rounds in
 ''|*[!0-9]*|0)	die "BENCH_ROUNDS must be a number above 0" ;;
 esac
+[ -z "$peers" ] || [ "$bed" != insn ] || die "--peers needs two hosts: --bed uml or qemu"
 
 mkdir -p "$top/build"
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$vm/packages.txt"
@@ -131,7 +144,7 @@ stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/ours"
 case $labels in
-*" ours "*|*" loopback "*)
+*" ours "*|*" loopback "*|*" client "*|*" server "*)
 	if [ -z "$ours" ]; then
 		"$top/scripts/build-modules.sh" "$kernel"
 		ours=$top/build/$(basename "$(readlink -f "$cache/kernels/$kernel")")
@@ -200,13 +213,12 @@ fi
 	--script "$vm/cases/bench.sh" --add "$stage" --add "$top/tools/smcctl" \
 	--add "$top/selftests/smc_traffic" --add "$top/selftests/bench/smc_bench" \
 	--add "$top/selftests/bench/smc_hold" --add "$top/selftests/bench/smc_knock" \
-	--env "LABELS=$labels" --env "ROUNDS=$rounds" \
+	--env "LABELS=$labels" --env "ROUNDS=$rounds" --env "MEMORY=${peers:+n}" \
 	--env "MS=${BENCH_MS:-1000}" --timeout $((240 + rounds * 120)) --out "$out" || rc=$?
 [ "$rc" = 0 ] || die "the run failed, the hosts' logs are in $out"
 
 case $labels in
-*" raw "*)	set -- --ratio ours/raw ;;
-*)		set -- ;;
+*" raw "*)	ratios="$ratios --ratio ours/raw" ;;
 esac
 once=
 for n in 1 32 255; do
@@ -217,10 +229,17 @@ for n in 1 32 255; do
 done
 echo
 [ "$rounds" -ge 5 ] || echo "Only $rounds round(s): take this for a try, not for a measurement."
-# shellcheck disable=SC2086 # a list of options
-"$top/selftests/bench/report.py" --ratio ours/intree --ratio ours/tcp "$@" \
-	--floor ours/intree:0.9 --min-runs $((rounds < 5 ? rounds : 5)) $once \
+# shellcheck disable=SC2086 # lists of options
+"$top/selftests/bench/report.py" $ratios $floors --min-runs $((rounds < 5 ? rounds : 5)) $once \
 	--json "$top/build/bench.json" "$out/h2.log"
+if [ -n "$peers" ]; then
+	cat <<END
+
+Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  client: ours is
+the client, the in-tree family the server; server: the other way round.  Written to build/bench.json.
+END
+	exit
+fi
 cat <<END
 
 Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  raw: ib_write_bw

@@ -115,7 +115,7 @@ def main():
     parser.add_argument("files", nargs="*", default=["-"], help="JSON lines, - for stdin")
     parser.add_argument("--ratio", type=pair, action="append", default=[], metavar="A/B",
                         help="add a column with this ratio")
-    parser.add_argument("--floor", type=floor, metavar="A/B:X",
+    parser.add_argument("--floor", type=floor, action="append", default=[], metavar="A/B:X",
                         help="list the rows in which A/B is below X")
     parser.add_argument("--min-runs", type=int, default=5,
                         help="fail if a median is of fewer values (default 5)")
@@ -136,8 +136,7 @@ def main():
         thin += [f"{name}/{k}" for k, v in row["values"].items()
                  if len(v) < args.min_runs and name not in args.once]
     print(table(rows, labels, args.ratio))
-    if args.floor:
-        over, under, limit = args.floor
+    for over, under, limit in args.floor:
         for name, row in rows.items():
             value = ratio(row, over, under)
             if value is not None and value < limit:

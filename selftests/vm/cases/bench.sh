@@ -7,7 +7,9 @@
 # --module intree (so that the guest keeps that module); this script loads the module
 # of each label.
 #
-#   LABELS   what is measured, in order; ROUNDS  number of rounds
+#   LABELS   what is measured, in order: tcp, intree, ours, raw; client: ours on host 2, the in-tree
+#            family on host 1; server: the other way round
+#   ROUNDS   number of rounds; MEMORY  n: no rows mem_* and silent_*
 #   MS, COUNT   see smc_bench
 #   KNOCKS      number of connections for the median cost of a fallback
 
@@ -21,7 +23,7 @@ while [ "$i_" -lt "$ROUNDS" ]; do
 	CASES="$CASES round$i_:300"
 	eval "case_round$i_() { one_round $i_; }"
 done
-CASES="$CASES memory:${LIMIT:-300} silent:${LIMIT:-300}"
+[ "${MEMORY:-y}" = n ] || CASES="$CASES memory:${LIMIT:-300} silent:${LIMIT:-300}"
 export CASES
 
 # numbers of connections that have sent a byte, and of those that have sent nothing
@@ -63,13 +65,28 @@ one_round()
 
 # --- TCP and SMC ---
 
+# load_label LABEL: load this host's module of it
+load_label()
+{
+	module_=$1
+	case $1.$HOST in
+	client.2 | server.1)	module_=ours ;;
+	client.* | server.*)	module_=intree ;;
+	esac
+	load_smc "$module_" || fail "$module_ cannot be loaded"
+	case $module_ in
+	ours)	ours ;;
+	*)	! ours ;;
+	esac || fail "$1: $module_ is not what was loaded"
+}
+
 # with_server LABEL COMMAND: load the module, run the command on host 2 with a
 # server on host 1, remove the module
 with_server()
 {
 	case $1 in
 	tcp)	family=inet; mode=tcp ;;
-	*)	family=smc; mode=smc; load_smc "$1" || fail "$1 cannot be loaded" ;;
+	*)	family=smc; mode=smc; load_label "$1" ;;
 	esac
 	if [ "$HOST" = 1 ]; then
 		ulimit -n 20000
@@ -128,7 +145,7 @@ fallbacks()
 	if [ "$1" = tcp ]; then
 		family=inet
 	else
-		load_smc "$1" || fail "$1 cannot be loaded"
+		load_label "$1"
 	fi
 	if [ "$HOST" = 1 ]; then
 		/t/smc_knock --serve --family inet --port 4431 &
