@@ -4,7 +4,8 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--profile|--budget|--sizes|--peers] [--bed BED] [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
+# Usage: bench.sh [--profile|--budget|--figures|--sizes|--peers] [--bed BED] [--kernel SERIES]
+#                 [--ours DIR] [--before DIR] [--without LABEL]...
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
 #                     figures do not depend on the load of the machine. Without raw
@@ -16,6 +17,7 @@
 #   --profile         insn: in which functions the instructions are, and who calls these; with
 #                     --before for both builds. BENCH_FUNCTIONS=N: how many functions
 #   --budget          insn: hold what some rows cost against selftests/bench/budget.txt; prints KTAP
+#   --figures         insn: the figures of these rows, of both families, as lines for that file
 #   --sizes           insn: only writes of 2^k - 1, 2^k and 2^k + 1 bytes, k = 12 .. 20; fails if
 #                     neighbours of ours differ by more than 10 % per byte
 #   --peers           ours with an in-tree peer, as client and as server, beside two in-tree hosts;
@@ -62,8 +64,9 @@ while [ $# -gt 0 ]; do
 		shift
 		continue
 		;;
-	--budget)
-		profile=y budget=y bed=insn labels=' intree ours '
+	--budget|--figures)
+		[ "$1" = --budget ] && budget=check || budget=figures
+		profile=y bed=insn labels=' intree ours '
 		BENCH_ROWS=first_contact,stream_64k,pingpong_1,sendfile_64k,zerocopy_64k,splice_64k
 		BENCH_ROWS=$BENCH_ROWS,splice_lend_64k,connect_rate,connect_autosmc
 		shift
@@ -137,7 +140,8 @@ make -s -C "$top/selftests" smc_traffic bench/smc_bench bench/smc_hold bench/smc
 if [ -n "$budget" ]; then
 	release=$(basename "$(readlink -f "$cache/kernels/$kernel")")
 	compiler=gcc-$(gcc -dumpfullversion)
-	! "$top/selftests/bench/budget.py" known "$release" "$compiler" || labels=' ours '
+	[ "$budget" = figures ] ||
+		! "$top/selftests/bench/budget.py" known "$release" "$compiler" || labels=' ours '
 fi
 
 stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
@@ -183,7 +187,7 @@ if [ "$bed" = insn ]; then
 		--timeout 1200 --out "$out" "$@" ||
 		die "the run failed, the host's log is in $out"
 	if [ -n "$budget" ]; then
-		"$top/selftests/bench/budget.py" check "$release" "$compiler" "$stage/counts" \
+		"$top/selftests/bench/budget.py" "$budget" "$release" "$compiler" "$stage/counts" \
 			"$out/h1.log"
 		exit
 	fi

@@ -41,10 +41,11 @@ class Symbols:
 
 
 class Section:
-    """What was counted between two marks: by (module, function)."""
+    """What was counted between two marks: by (module, function); packets: of the RNIC, or None."""
 
     def __init__(self):
         self.lines = []
+        self.packets = None
 
     def resolve(self, symbols, units):
         self.insns = collections.Counter()
@@ -74,13 +75,13 @@ def read_sections(name):
 
 
 def read_log(name):
-    """Yield (row, label, units, symbols) of each measurement, once its symbols are known."""
+    """Yield (row, label, units, packets, symbols) of each measurement, its symbols being known."""
     kernel, waiting, symbols = Symbols(), [], None
     with open(name, encoding="utf-8", errors="replace") as f:
         for line in f:
             if line.startswith("{"):
                 item = json.loads(line)
-                waiting.append((item["row"], item["label"], item["units"]))
+                waiting.append((item["row"], item["label"], item["units"], item.get("packets")))
             elif line.startswith("symbols of "):
                 symbols = Symbols()
                 symbols.found.update(kernel.found)
@@ -101,7 +102,8 @@ def callers_text(section, function):
 
 def show(row, label, section, before, top):
     total = sum(section.insns.values())
-    print(f"\n{row}, {label}: {total:.0f} instructions")
+    packets = "" if section.packets is None else f", {section.packets:.2f} packets of the RNIC"
+    print(f"\n{row}, {label}: {total:.0f} instructions{packets}")
     for module, n in section.modules.most_common(12):
         then = f"  before {before.modules[module]:9.0f}" if before else ""
         print(f"  {n:9.0f}  {100 * n / total:5.1f} %{then}  {module}")
@@ -119,8 +121,9 @@ def read(counts, log):
     measured = list(read_log(log))
     if len(sections) != len(measured):
         sys.exit(f"profile: {len(sections)} sections of counts, {len(measured)} measurements")
-    for section, (row, label, units, symbols) in zip(sections, measured):
+    for section, (row, label, units, packets, symbols) in zip(sections, measured):
         section.resolve(symbols, units)
+        section.packets = packets
         yield row, label, section
 
 

@@ -8,7 +8,8 @@
  * the test program.
  *
  * With --insn, the clock of the machine counts instructions (vm.py --bed insn), and each row gives
- * its cost in thousands of instructions: per 64 KB of a stream, per round trip, per connection.
+ * its cost in thousands of instructions: per 64 KB of a stream, per round trip, per connection;
+ * with --rnic also the packets that this RDMA device sends for it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -32,6 +33,7 @@
 #define COST_UNIT	(64U * KIB)	/* bytes of a stream whose cost --insn gives */
 #define GROWTH_MS	200
 #define LEARN_CONNS	8	/* so many short connections are enough for AUTOSMC */
+#define COUNTER_AGE_MS	20	/* the RDMA core reads a counter anew when it is older than 10 ms */
 
 /**
  * struct options - the command line
@@ -43,6 +45,7 @@
  * @target_ms: length of one stream measurement
  * @count: messages of a ping-pong, connections of a connect rate
  * @runs: measurements of each row
+ * @rnic: RDMA device whose packets are counted, or NULL
  * @insn: a nanosecond is an instruction: give costs
  */
 struct options {
@@ -51,6 +54,7 @@ struct options {
 	enum tl_mode shorts;
 	const char *label;
 	const char *rows;
+	const char *rnic;
 	unsigned int target_ms;
 	unsigned int count;
 	unsigned int runs;
@@ -87,6 +91,7 @@ struct row {
 };
 
 static double measured_units;	/* of the last cost */
+static u64 measured_packets;	/* between its marks */
 
 /* The cost of @units that took @nsec, in thousands of instructions. */
 static double cost_of(u64 nsec, double units)
@@ -95,12 +100,34 @@ static double cost_of(u64 nsec, double units)
 	return nsec / 1000.0 / units;
 }
 
+/* Sleeps, so it is called outside of what is measured. */
+static u64 packets_sent(void)
+{
+	unsigned long long n = 0;
+	char path[128];
+	FILE *f;
+
+	if (!opt.rnic)
+		return 0;
+	tl_sleep_ms(COUNTER_AGE_MS);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/sent_pkts",
+		 opt.rnic);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%llu", &n) != 1) {
+		fprintf(stderr, "smc_bench: no number in %s\n", path);
+		exit(1);
+	}
+	fclose(f);
+	return n;
+}
+
 /*
  * What is measured lies between two instructions that do nothing, but that the plugin of an
  * emulator sees (insn_plugin.c).
  */
 static void mark_begin(void)
 {
+	measured_packets = packets_sent();
 #ifdef __x86_64__
 	asm volatile("nopl 0x3c5c0001(%rax,%rax,1)");
 #endif
@@ -111,6 +138,7 @@ static void mark_end(void)
 #ifdef __x86_64__
 	asm volatile("nopl 0x3c5c0002(%rax,%rax,1)");
 #endif
+	measured_packets = packets_sent() - measured_packets;
 }
 
 static u64 measure_begin(void)
@@ -478,6 +506,8 @@ static int measure_row(const struct row *row)
 	       opt.insn ? "kinsn" : row->unit);
 	if (opt.insn)
 		printf("\"units\": %.3f, ", measured_units);
+	if (opt.insn && opt.rnic)
+		printf("\"packets\": %.4f, ", measured_packets / measured_units);
 	printf("\"better\": \"%s\", \"run\": %u}\n",
 	       row->higher && !opt.insn ? "higher" : "lower", run_nr);
 	fflush(stdout);
@@ -548,6 +578,7 @@ static void bad_usage(void)
 		"  --count N     messages of a ping-pong, four times the connects (default %u)\n"
 		"  --runs N      measurements of each row (default %u)\n"
 		"  --insn        the clock counts instructions: print costs\n"
+		"  --rnic NAME   with --insn: count the packets that this RDMA device sends\n"
 		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		fprintf(stderr, " %s", rows[i].name);
@@ -557,7 +588,7 @@ static void bad_usage(void)
 
 enum {
 	O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_SHORTS, O_MS,
-	O_COUNT, O_RUNS, O_INSN, O_NR
+	O_COUNT, O_RUNS, O_INSN, O_RNIC, O_NR
 };
 
 static const struct option longopts[] = {
@@ -573,6 +604,7 @@ static const struct option longopts[] = {
 	{ "count",	required_argument, NULL, O_COUNT },
 	{ "runs",	required_argument, NULL, O_RUNS },
 	{ "insn",	no_argument,	   NULL, O_INSN },
+	{ "rnic",	required_argument, NULL, O_RNIC },
 	{ }
 };
 
@@ -605,6 +637,7 @@ int main(int argc, char **argv)
 	opt.label = val[O_LABEL] ? val[O_LABEL] : opt.client.proto->name;
 	opt.rows = val[O_ROWS];
 	opt.insn = val[O_INSN];
+	opt.rnic = val[O_RNIC];
 	opt.target_ms = parse_number(val[O_MS], opt.target_ms);
 	opt.count = parse_number(val[O_COUNT], opt.count);
 	opt.runs = parse_number(val[O_RUNS], opt.runs);

@@ -60,7 +60,8 @@ bench()
 	rows_=$2
 	shift 2
 	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
-		--label "$label_" --ms "$MS" --count "$COUNT" ${rows_:+--rows "$rows_"} "$@" ||
+		--label "$label_" --ms "$MS" --count "$COUNT" ${rows_:+--rows "$rows_"} \
+		${rnic:+--rnic "$rnic"} "$@" ||
 		fail "$label_: smc_bench ended with $?"
 }
 
@@ -85,8 +86,9 @@ bench_autosmc()
 
 measure()
 {
+	rnic=rxe0
 	case $1 in
-	tcp)	family=inet; mode=tcp ;;
+	tcp)	family=inet; mode=tcp; rnic= ;;
 	intree)	family=smc; mode=smc; load_smc intree || fail "$1 cannot be loaded" ;;
 	upgrade)
 		family=smc; mode=tcp
@@ -95,7 +97,8 @@ measure()
 		echo 100000 > /proc/sys/net/smc/upgrade_bytes
 		;;
 	loopback)
-		family=smc; mode=smc
+		# smc_lo sends no packets
+		family=smc; mode=smc; rnic=
 		ln -sfn /t/ours /ours
 		/usr/sbin/rdma link del rxe0 || fail "rxe0 is not removed"
 		setup_smc_lo || fail "no lo0"
