@@ -4,8 +4,8 @@
 # TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
 # turns; prints a table of medians with ratios, writes build/bench.json.
 #
-# Usage: bench.sh [--profile|--budget|--figures|--sizes|--peers] [--bed BED] [--kernel SERIES]
-#                 [--ours DIR] [--before DIR] [--without LABEL]...
+# Usage: bench.sh [--profile|--budget|--figures|--sizes|--foreign|--peers] [--bed BED]
+#                 [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
 #                     figures do not depend on the load of the machine. Without raw
@@ -20,6 +20,8 @@
 #   --figures         insn: the figures of these rows, of both families, as lines for that file
 #   --sizes           insn: only writes of 2^k - 1, 2^k and 2^k + 1 bytes, k = 12 .. 20; fails if
 #                     neighbours of ours differ by more than 10 % per byte
+#   --foreign         insn: ours once more, without immediate values, as with an in-tree peer;
+#                     rows of ping-pongs and streams, unless BENCH_ROWS names others
 #   --peers           ours with an in-tree peer, as client and as server, beside two in-tree hosts;
 #                     not on the bed insn
 #   --without LABEL   leave out tcp, intree, ours or raw
@@ -79,6 +81,13 @@ while [ $# -gt 0 ]; do
 		;;
 	--upgrade)
 		as_tcp=upgrade bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
+		shift
+		continue
+		;;
+	--foreign)
+		bed=insn labels=' intree ours foreign '
+		ratios='--ratio ours/intree --ratio foreign/intree'
+		: "${BENCH_ROWS:=stream_1k,stream_64k,pingpong_1,pingpong_1k,parallel_16}"
 		shift
 		continue
 		;;

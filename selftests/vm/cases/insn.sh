@@ -8,7 +8,8 @@
 #
 #   LABELS   what is measured, in order: tcp, intree, or the name of a folder in /t with a build of
 #            the module; upgrade: ours with connections that begin as TCP, and carry too little
-#            to ask for RDMA; loopback: ours over smc_lo in place of rxe
+#            to ask for RDMA; loopback: ours over smc_lo in place of rxe; foreign: ours without
+#            immediate values, as with an in-tree peer
 #   ROWS     rows of smc_bench, comma separated; default: all but those that must be named. In
 #            connect_autosmc AUTOSMC makes short connections of ours TCP; a stream stays SMC
 #   MS, COUNT   see smc_bench
@@ -96,6 +97,12 @@ measure()
 		load_smc ours || fail "$1 cannot be loaded"
 		echo 100000 > /proc/sys/net/smc/upgrade_bytes
 		;;
+	foreign)
+		family=smc; mode=smc
+		ln -sfn /t/ours /ours
+		load_smc ours || fail "$1 cannot be loaded"
+		echo 0 > /proc/sys/net/smc/smcr_write_imm
+		;;
 	loopback)
 		# smc_lo sends no packets
 		family=smc; mode=smc; rnic=
@@ -127,6 +134,10 @@ measure()
 		;;
 	*)	bench "$1" "$ROWS" ;;
 	esac
+	[ "$1" != foreign ] || {
+		expect "immediate values" "$(stat_of tx_imm)" -eq 0
+		expect "CDC messages" "$(stat_of tx_cdc)" -gt 0
+	}
 	[ "$1" != upgrade ] || {
 		expect "deferred" "$(grown deferred)" -ge 2
 		expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
