@@ -17,4 +17,5 @@ make -C "$top/selftests/fuzz" --no-print-directory short || rc=1
 wait "$native" || rc=1
 cat "$log"
 "$top/scripts/coverage.py" --selfcheck || rc=1
+"$top/selftests/bench/budget.py" --selfcheck || rc=1
 exit $rc

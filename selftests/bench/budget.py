@@ -8,8 +8,11 @@ the ratio of ours to the in-tree family, measured in the same run, is held to a 
 Usage: budget.py known KERNEL COMPILER		exit with 0 if the file has this pair
        budget.py check KERNEL COMPILER COUNTS LOG
        budget.py figures KERNEL COMPILER COUNTS LOG	print lines for the file
+       budget.py --selfcheck				test this program
 """
 
+import contextlib
+import io
 import os
 import sys
 
@@ -83,8 +86,8 @@ def judge(budget, key, cost):
     failed, n = 0, 0
     for text, figure, limit in verdicts(budget, key, cost):
         n += 1
-        # 0: nothing was counted, or no address was found to be the module's. What is TCP has no packets
-        # of the RNIC, and its limit is 0.
+        # 0: nothing was counted, or no address was found to be the module's. What is TCP has no
+        # packets of the RNIC, and its limit is 0.
         bad = figure > limit or (not figure and limit)
         failed |= bool(bad)
         print(f"{'not ' if bad else ''}ok {n} {text}")
@@ -103,6 +106,55 @@ def print_figures(key, cost):
                   f"{packets1:.2f} {packets2:.2f}")
 
 
+def selfcheck():
+    """Check that judge() fails where it must, and only there."""
+    pair, new = ("6.0", "gcc-1"), ("6.1", "gcc-2")
+    ours, theirs = (1000, 100, 4), (2000, 50, 8)
+    budget = {pair: {"row": (ours, theirs)}}
+    double = {("row", "ours"): (2000, 200, 8), ("row", "intree"): (4000, 100, 16)}
+    lower = "lower it"
+    tests = (
+        ("the figures of the file", budget, pair, {("row", "ours"): ours}, True, ""),
+        ("3 % more", budget, pair, {("row", "ours"): (1030, 103, 4.12)}, True, ""),
+        ("4 % more", budget, pair, {("row", "ours"): (1040, 100, 4)}, False, "not ok 1 "),
+        ("4 % more of the module", budget, pair, {("row", "ours"): (1000, 104, 4)}, False,
+         "not ok 2 "),
+        ("4 % more packets", budget, pair, {("row", "ours"): (1000, 100, 4.16)}, False,
+         "not ok 3 "),
+        ("4 % less", budget, pair, {("row", "ours"): (960, 100, 4)}, True, lower),
+        ("nothing of the module", budget, pair, {("row", "ours"): (1000, 0, 4)}, False,
+         "not ok 2 "),
+        ("no packets", budget, pair, {("row", "ours"): (1000, 100, 0)}, False, "not ok 3 "),
+        ("no packets where none are due", {pair: {"row": ((1000, 100, 0), theirs)}}, pair,
+         {("row", "ours"): (1000, 100, 0)}, True, ""),
+        ("a packet where none is due", {pair: {"row": ((1000, 100, 0), theirs)}}, pair,
+         {("row", "ours"): ours}, False, "not ok 3 "),
+        ("no figure in the file", {pair: {"row": ((1000, 100, None), theirs)}}, pair,
+         {("row", "ours"): ours}, False, "no figure"),
+        ("the row was not measured", budget, pair, {}, False, "not ok 1 "),
+        ("no row", {pair: {}}, pair, {}, False, "1..0"),
+        ("a new pair, twice as much of both", budget, new, double, True, "0.50 of in-tree"),
+        ("a new pair, twice as much of ours", budget, new,
+         {**double, ("row", "intree"): theirs}, False, "not ok 1 "),
+        ("a new pair, half of both, ours 4 % more", budget, new,
+         {("row", "ours"): (520, 50, 2), ("row", "intree"): (1000, 25, 4)}, False, "not ok 1 "),
+        ("a new pair, no in-tree row", budget, new, {("row", "ours"): ours}, False,
+         "in-tree measured"),
+        ("a new pair, no in-tree figure", {pair: {"row": (ours, (2000, 50, None))}}, new, double,
+         False, "no figure"),
+    )
+    failed = False
+    for n, (name, figures, key, cost, passes, text) in enumerate(tests, 1):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            good = (not judge(figures, key, cost)) == passes
+        good &= text in out.getvalue() and (text == lower) == (lower in out.getvalue())
+        failed |= not good
+        print(f"{'ok' if good else 'not ok'} {n} budget: {name}: {'passes' if passes else 'fails'}")
+    print(f"1..{len(tests)}")
+    return failed
+
+
 def main(mode, kernel, compiler, *files):
     budget = read_budget()
     key = (kernel, compiler)
@@ -115,6 +167,8 @@ def main(mode, kernel, compiler, *files):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--selfcheck"]:
+        sys.exit(selfcheck())
     if len(sys.argv) not in (4, 6):
         sys.exit(__doc__)
     main(*sys.argv[1:])
