@@ -59,7 +59,7 @@ literals()
 
 : > "$tmp/bad"
 echo "KTAP version 1"
-echo "1..25"
+echo "1..26"
 
 # --- files
 
@@ -366,12 +366,22 @@ sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' ../CHANGELOG.md | head -1 > "$tmp/version
 diff ../VERSION "$tmp/version" >> "$tmp/bad"
 result "CHANGELOG.md begins with the version of VERSION"
 
-# the lowest and the highest ratio of the speed table
-sed -n '/ours\/in-tree/,/^$/s/.*| \([0-9.]*\) |$/\1/p' ../README.md | sort -n > "$tmp/ratios"
+# the lowest and the highest ratio of the table of instructions
+sed -n '/^| row | TCP/,/^$/s/.*| \([0-9.]*\) |$/\1/p' ../README.md | sort -n > "$tmp/ratios"
 range="$(head -1 "$tmp/ratios") to $(tail -1 "$tmp/ratios")"
 grep -qF "| instructions per operation (below) | 1 | $range |" ../README.md ||
 	complain "README.md: the ratios of its table are $range"
 result "README.md has the range of its ratios"
+
+# the table of times, in another markup and without the ratio to TCP
+sed -n '/^| row | unit/,/^$/s/^| \([^-].*\) |$/\1/p' ../README.md | grep -v '^row ' > "$tmp/times"
+# shellcheck disable=SC2016 # backquotes are meant
+sed -n '/^``make bench BED=uml``: /,/^In streams/p' performance.rst |
+	awk -F '   *' 'NF == 7 && !/^=/ && !/^row / { print $1, "|", $2, "|", $3, "|", $4, "|", $5, "|", $6 }' |
+	sed 's/``/`/g' > "$tmp/named"
+diff "$tmp/named" "$tmp/times" >> "$tmp/bad"
+[ -s "$tmp/named" ] || complain "no table of times found in performance.rst"
+result "README.md has the times of performance.rst"
 
 sphinx-build -q -W --keep-going -b html . "$tmp/html" > "$tmp/log" 2>&1 || cp "$tmp/log" "$tmp/bad"
 result "Sphinx makes HTML of the pages, and their links name files"
