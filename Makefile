@@ -161,6 +161,7 @@ check-long:
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \
+		uml-failover-early-cdc uml-failover-hour-cdc uml-flaps-cdc \
 		uml-failover-cdc-all uml-failover-three-cdc uml-failover-pages-cdc uml-failover-intree-cdc \
 		uml-failover-client-cdc uml-failover-client-silent uml-failover-client-stalled_1 \
 		uml-old-client-cdc uml-old-server-cdc uml-old-reuse-client uml-old-reuse-server \

@@ -390,9 +390,11 @@ run "$p-failover" --topology netns --links 2 --mtu 9000 --module ours --script "
 	--env "WAYS=removed_1 down_1 down_2 silent stalled_1 stalled_2 ordered_1 ordered_2 replugged back_2 stay_2 closing_1 closing_2" \
 	--env STREAMS=8 --env "PATIENCE=$((patience * 2))" --timeout 1500
 # the same while the send rings grow: at this rate the streams need some 2 s for eight rings each
-run "$p-failover-early" --topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh" \
-	--env "WAYS=removed_1 removed_2 down_1 down_2" --env HOLD=20mbit --env EARLY=2000000 \
-	--env STREAMS=8 --env PINGPONGS=1 --env MIB=8 --env "PATIENCE=$((patience * 2))" --timeout 600
+early=(--topology netns --links 2 --mtu 9000 --module ours --script "$cases/failover.sh"
+	--env "WAYS=removed_1 removed_2 down_1 down_2" --env HOLD=20mbit --env EARLY=2000000
+	--env STREAMS=8 --env PINGPONGS=1 --env MIB=8 --env "PATIENCE=$((patience * 2))" --timeout 600)
+run "$p-failover-early" "${early[@]}"
+extra run "$p-failover-early-cdc" "${early[@]}" --env WRITE_IMM=0
 # ... and without immediate values (-cdc): some ways, all of them and the other runs only if named
 [ "$flavour" = debug ] || run "$p-failover-cdc" --topology netns --links 2 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" --env WRITE_IMM=0 --env "WAYS=removed_1 stalled_2 closing_1" \
@@ -426,9 +428,10 @@ run "$p-failover-pages" --topology netns --links 2 --mtu 9000 --module ours --sc
 	--env "WAYS=$ways" --env PAGES=y --env "PATIENCE=$((patience * 2))" \
 	--timeout 700
 # after their link was cut, readers on either side do nothing for an hour of virtual time
-[ "$flavour" = debug ] || run "$p-failover-hour" --topology netns --virtual-time --links 2 --mtu 9000 \
-	--module ours --script "$cases/failover.sh" --env "WAYS=stalled_1 stalled_2" \
-	--env STALL_FOR=3600 --env DELAY=1 --timeout 400
+hour=(--topology netns --virtual-time --links 2 --mtu 9000 --module ours --script "$cases/failover.sh"
+	--env "WAYS=stalled_1 stalled_2" --env STALL_FOR=3600 --env DELAY=1 --timeout 400)
+[ "$flavour" = debug ] || run "$p-failover-hour" "${hour[@]}"
+[ "$flavour" = debug ] || extra run "$p-failover-hour-cdc" "${hour[@]}" --env WRITE_IMM=0
 # ... and for STALL_FOR seconds (from the environment) with in-tree peers: only if named
 stall_for=${STALL_FOR:-180}
 stall=(--links 2 --mtu 9000 --script "$cases/failover.sh" --env MIB=32 --env "STALL_FOR=$stall_for"
@@ -474,6 +477,8 @@ flap_size+=(--env WAYS=flaps --env "FLAPS=$flaps" --env "LIMIT=$((240 + flaps * 
 	--env "PATIENCE=$((patience * 4))" --env "NETEM=rate 40mbit")
 run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" "${flap_size[@]}"
+extra run "$p-flaps-cdc" --topology netns --links 2 --mtu 9000 --module ours \
+	--script "$cases/failover.sh" "${flap_size[@]}" --env WRITE_IMM=0
 # ... on bad networks, only if named: every packet is delayed, or one in 1000 is lost
 for netem in "loss 0.1%" "delay 1ms"; do
 	extra run "$p-flaps-${netem%% *}" --topology netns --links 3 --mtu 9000 \
