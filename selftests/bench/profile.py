@@ -96,8 +96,13 @@ def read_log(name):
 
 
 def callers_text(section, function):
-    """The functions that call one, the most frequent ones first."""
-    return ", ".join(f"{name} {n:.1f}" for name, n in section.callers[function].most_common(3))
+    """The functions that call one, the most frequent ones first, each with its share by calls.
+
+    The share is an estimate: the plugin does not see how long each call takes, nor jumps into it.
+    """
+    each = section.insns[function] / (section.calls[function] or 1)
+    return ", ".join(f"{name} {n:.1f} (~{n * each:.0f})"
+                     for name, n in section.callers[function].most_common(3))
 
 
 def show(row, label, section, before, top):
@@ -108,7 +113,7 @@ def show(row, label, section, before, top):
         then = f"  before {before.modules[module]:9.0f}" if before else ""
         print(f"  {n:9.0f}  {100 * n / total:5.1f} %{then}  {module}")
     print(f"  {'insns':>9}" + (f"  {'before':>9}" if before else "") +
-          f"  {'calls':>7}  function, and who calls it how often")
+          f"  {'calls':>7}  function, and who calls it how often (~: instructions by calls)")
     for function, n in section.insns.most_common(top):
         then = f"  {before.insns[function]:9.0f}" if before else ""
         print(f"  {n:9.0f}{then}  {section.calls[function]:7.1f}  {function[0]}:{function[1]}"
