@@ -23,7 +23,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-cache=$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}")
+# (-m: in a fresh clone there is no .cache, for which readlink -f fails)
+cache=$(readlink -m "${SMC_VM_CACHE:-$top/.cache/vm}")
 suffix=
 nobtf=
 check=

@@ -13,7 +13,8 @@
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-cache=$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}")
+# (-m: in a fresh clone there is no .cache, for which readlink -f fails)
+cache=$(readlink -m "${SMC_VM_CACHE:-$top/.cache/vm}")
 version=$(cat "$top/VERSION")
 out=$top/build/packages
 mode=${1:-}

@@ -19,8 +19,15 @@ while getopts t: opt; do
 	esac
 done
 shift $((OPTIND - 1))
-kind=${1:?usage: make-packages.sh [-t TREE] deb|rpm}
-cache=$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}")
+# (-m: in a fresh clone there is no .cache, for which readlink -f fails)
+cache=$(readlink -m "${SMC_VM_CACHE:-$top/.cache/vm}")
+case ${1:-} in
+deb|rpm) kind=$1 ;;
+*)
+	echo "usage: make-packages.sh [-t TREE] deb|rpm" >&2
+	exit 2
+	;;
+esac
 version=$(cat "$top/VERSION")
 out=$top/build/packages
 src=$out/smc-$version
@@ -82,17 +89,18 @@ rpm)
 		r $top/scripts/keep-ism.sh
 	}" "$top/packaging/rpm/smc.spec" > "$out/rpm/SPECS/smc.spec"
 	recipe "$out/rpm/SPECS/smc.spec"
-	kdir=$(readlink -f "${KDIR:-/lib/modules/$(uname -r)/build}")
+	kdir=$(readlink -m "${KDIR:-/lib/modules/$(uname -r)/build}")
+	release=$(cat "$kdir/include/config/kernel.release" 2> /dev/null) || {
+		echo "no headers of a kernel in $kdir: give KDIR=" >&2
+		exit 1
+	}
 	# Debian has no database of installed RPMs, so nothing that is needed would be found there
 	nodeps=
 	[ ! -e /etc/debian_version ] || nodeps=--nodeps
 	run rpmbuild -ba $nodeps --define "_topdir $out/rpm" --define "kdir $kdir" \
-		--define "kernel_release $(cat "$kdir/include/config/kernel.release")" \
+		--define "kernel_release $release" \
 		"$out/rpm/SPECS/smc.spec"
 	mv "$out"/rpm/RPMS/*/*.rpm "$out"/rpm/SRPMS/*.rpm "$out/"
 	ls "$out"/*.rpm
-	;;
-*)
-	exit 2
 	;;
 esac

@@ -153,4 +153,9 @@ recipe()
 strange='A & B/C \1 $(D) 5%'
 expect 'a maintainer of a strange name' "$strange <a@b> 1" recipe "$strange" "$tmp/control"
 expect 'a maintainer of a strange name: RPM' "$strange% <a@b> 1" recipe "$strange" "$tmp/smc.spec"
+# no cache yet, nor the folder that is to have it
+expect_usage 'packages: in a fresh clone' 'usage: make-packages.sh *' \
+	env SMC_VM_CACHE="$tmp/no/such" ../scripts/make-packages.sh nothing
+expect_error 'modules: in a fresh clone' 1 "no headers for 6.12 in $tmp/no/such: *" \
+	env SMC_VM_CACHE="$tmp/no/such" ../scripts/build-modules.sh 6.12
 ktap_done
