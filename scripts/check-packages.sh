@@ -243,7 +243,7 @@ if [ "$mode" = rpm ]; then
 	result "... and the loaded module stays, it says" $?
 	in_tree rpm -e --force-debian kmod-smc smc-utils > "$tmp/log" 2>&1 && in_kernel "$new"
 	result "removed: the modules of the kernel are back" $?
-	grep -q "the module is uninstalled, but stays loaded" "$tmp/log"
+	grep -q "the module is uninstalled, but stays loaded" "$tmp/log" && grep -q "'rmmod smc' when they have ended" "$tmp/log"
 	result "... and what is loaded stays until it has no users, it says" $?
 	rm -r "$tree/sys/module" "$tree/sys/bus"
 	files | diff "$tmp/before" - > "$tmp/log"

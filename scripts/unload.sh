@@ -11,7 +11,7 @@
 set -u
 
 module=/sys/module/smc
-switch="'modprobe -r smc_diag smc' when they have ended, or a reboot"
+ended="when they have ended, or a reboot"
 
 # Nothing but smc uses the devices of smc_lo
 remove_lo()
@@ -39,6 +39,15 @@ holders()
 		echo "  $(cat "/proc/$pid/comm" 2> /dev/null) ($pid)" >&2
 	done
 	[ -n "$pids" ] || echo "  no program that can be named; see 'smcctl holders'" >&2
+}
+
+# Prints the command that removes the modules that are loaded. Not modprobe, which wants their files.
+removal()
+{
+	printf rmmod
+	for m in smc_diag smc smc_lo; do
+		[ ! -e /sys/module/$m ] || printf ' %s' "$m"
+	done
 }
 
 # Prints how many references the module has, besides that of smc_diag
@@ -72,7 +81,7 @@ case ${1:-} in
 	# only ours has a version
 	[ ! -e $module/version ] || loaded="the module of version $(cat $module/version)"
 	say_used "$loaded stays loaded, with these users"
-	echo "smc: to use the installed one: $switch." >&2
+	echo "smc: to use the installed one: 'modprobe -r smc_diag smc' $ended." >&2
 	exit 0
 	;;
 --removed)
@@ -82,7 +91,7 @@ case ${1:-} in
 		echo "smc: the module was unloaded."
 	else
 		say_used "the module is uninstalled, but stays loaded while it has users"
-		echo "smc: to be rid of it: $switch." >&2
+		echo "smc: to be rid of it: '$(removal)' $ended." >&2
 	fi
 	exit 0
 	;;

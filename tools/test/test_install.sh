@@ -138,6 +138,23 @@ expect 'RPM: units that run end with the package' "--no-reload disable --now $en
 	asked scriptlet 'preun utils' 0
 expect 'RPM: an upgrade leaves them alone' '' asked scriptlet 'preun utils' 1
 
+# --- what the removal of a package says ---
+# removal MODULE...: print it, of a module with a user, where these are loaded
+removal()
+{
+	rm -rf "$tmp/module"
+	for m in "$@"; do
+		mkdir -p "$tmp/module/$m"
+	done
+	echo 1 > "$tmp/module/smc/version"
+	echo 9 > "$tmp/module/smc/refcnt"
+	sed "s:/sys/module:$tmp/module:" ../scripts/unload.sh > "$tmp/unload.sh"
+	sh "$tmp/unload.sh" --removed 2>&1 | sed -n 's/.*rid of it: //p'
+}
+expect 'a module in use: how it is removed without its file' "'rmmod smc' when they have ended, or a reboot." removal smc
+expect '... and those that are loaded beside it' "'rmmod smc_diag smc smc_lo' when they have ended, or a reboot." \
+	removal smc smc_diag smc_lo
+
 # --- recipes of packages ---
 # recipe NAME FILE: print a line of a recipe for a maintainer of this name
 recipe()

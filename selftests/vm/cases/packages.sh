@@ -194,15 +194,31 @@ remove_held()
 {
 	remove
 	said 'stays loaded while it has users'
+	removal=$(sed -n "s/.*to be rid of it: 'rmmod \([a-z_ ]*\)'.*/\1/p" /run/dpkg)
+	expect "modules to remove" "$removal" = "smc_diag smc"
 	in_tree /run/unload.sh --replaced > /run/dpkg 2>&1
 	said 'the module of version .* stays loaded'
 }
 
-# With the end of the connection the module can go.
+# unused: nothing but smc_diag uses smc
+unused()
+{
+	[ -e /sys/module/smc/holders/smc_diag ] && [ "$(cat /sys/module/smc/refcnt)" -eq 1 ]
+}
+
+# With the end of the connection the module can go: where the package was removed, by the command that it named.
 case_removed()
 {
+	removal=
 	while_connected remove_held
-	wait_for 60 unload_module || fail "the module cannot be unloaded"
+	if [ -n "$removal" ]; then
+		wait_for 60 unused || fail "the module is in use: $(cat /sys/module/smc/refcnt)"
+		# shellcheck disable=SC2086 # names
+		in_tree /usr/sbin/rmmod $removal || fail "rmmod $removal"
+	else
+		wait_for 60 unload_module || fail "the module cannot be unloaded"
+	fi
+	[ ! -e /sys/module/smc ] || fail "the module is loaded"
 }
 
 case_back()

@@ -175,6 +175,8 @@ case_in_use()
 		grep -q "smc_traffic ($server)" /run/said || fail "unload.sh $how: $(cat /run/said)"
 		[ -e /sys/module/smc_diag ] || fail "unload.sh $how removes smc_diag, and smc is in use"
 	done
+	# (of the second one)
+	grep -q "'rmmod smc_diag smc'" /run/said || fail "unload.sh --removed names no command: $(cat /run/said)"
 	rmmod smc_diag || fail "smc_diag cannot be removed"
 	/t/load.sh /ours > /run/said 2>&1 || fail "load.sh: $(cat /run/said)"
 	[ -e /sys/module/smc_diag ] || fail "load.sh does not load smc_diag"
