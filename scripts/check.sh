@@ -15,6 +15,7 @@ out=$top/build/check
 passed=0
 failed=0
 skipped=0
+seconds=0
 
 mkdir -p "$out"
 prepare=
@@ -106,9 +107,12 @@ for level in "$@"; do
 	passed=$((passed + ok - skip))
 	failed=$((failed + bad))
 	skipped=$((skipped + skip))
-	echo "# ---- $level: $((ok - skip)) passed, $bad failed, $skip skipped, $(($(date +%s) - start)) s"
+	took=$(($(date +%s) - start))
+	seconds=$((seconds + took))
+	echo "# ---- $level: $((ok - skip)) passed, $bad failed, $skip skipped, $took s"
 done
 
+echo "# all levels: $(((seconds + 30) / 60)) min"
 [ "$skipped" -eq 0 ] || echo "# $skipped skipped"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
