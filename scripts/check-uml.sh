@@ -144,9 +144,9 @@ run "$p-loopback" --topology lo --hosts 1 --module ours --script "$cases/loopbac
 # ("make check-long")
 [ "$flavour" = debug ] || extra light "$p-api-loopback" --topology lo --hosts 1 --module ours \
 	--script "$cases/api.sh" --env "API=smc ipproto" --timeout 900
-# the netlink contract, and invalid requests; SEED and ROUNDS come from the environment
+# the netlink contract, and invalid requests; SEED and ROUNDS come from the environment. The seed is printed.
 run "$p-contract" --topology lo --hosts 1 --module ours --script "$cases/contract.sh" \
-	--add "$tests/smc_contract" --env "SEED=${SEED:-1}" --env "ROUNDS=${ROUNDS:-16000}" \
+	--add "$tests/smc_contract" --env "SEED=${SEED:-$RANDOM}" --env "ROUNDS=${ROUNDS:-16000}" \
 	--timeout 600
 run "$p-contract-intree" --module ours,intree --mtu 9000 --script "$cases/contract_intree.sh" \
 	--add "$tests/smc_contract" --timeout 300
