@@ -305,13 +305,14 @@ class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos
 
 # failures and hostile peers. They wait for deadlines most of the time, but not on the debug kernel
 waits=light
-[ "$flavour" != debug ] || waits=run
+limit=600
+[ "$flavour" != debug ] || { waits=run; limit=1000; }
 light "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 $waits "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --timeout 1000
 # ... and a hostile server: this module is its client
-[ "$flavour" = debug ] || light "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
-	--add "$tests/smc_evil_link" --env SERVED=y --timeout 600
+$waits "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
+	--add "$tests/smc_evil_link" --env SERVED=y --timeout "$limit"
 # ... and without immediate values (-cdc): attacks of peers that claim to be native; all attacks only
 # if named
 for which in evil-link evil-served; do
