@@ -158,7 +158,8 @@ other_rpm()
 	in_tree rpmbuild -bb --define "_topdir $out/rpm" --define "_rpmdir $out" --define "_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" other.spec
 }
 
-# Make the RPMs of the next version: the same recipe and sources, with another number
+# Make the RPMs of the next version: the same recipe and sources, with another number, for a distribution whose
+# sbin is bin
 next_rpm()
 {
 	local kdir
@@ -168,7 +169,7 @@ next_rpm()
 		sed "s/^Version:.*/Version:	9/; s/ - $version-1\$/ - 9-1/" "$out/rpm/SPECS/smc.spec" > "$out/rpm/SPECS/next.spec" &&
 		tar -czC "$out" -f "$out/rpm/SOURCES/smc-9.tar.gz" smc-9 &&
 		in_tree rpmbuild -bb --nodeps --define "_topdir $out/rpm" --define "kdir $kdir" --define "kernel_release $new" \
-			"$out/rpm/SPECS/next.spec" && mv "$out"/rpm/RPMS/*/*-9-1.*.rpm "$out/"
+			--define "_sbindir /usr/bin" "$out/rpm/SPECS/next.spec" && mv "$out"/rpm/RPMS/*/*-9-1.*.rpm "$out/"
 }
 
 in_kernel()
@@ -235,8 +236,11 @@ if [ "$mode" = rpm ]; then
 	result "they can be installed, and modprobe takes the modules" $?
 	grep -q "the module of version 0.0.9 stays loaded" "$tmp/log"
 	result "... and the loaded module stays, it says" $?
-	next_rpm > "$tmp/log" 2>&1 && loaded "$version" && in_tree rpm -U --nodeps --force-debian kmod-smc-9-1.x86_64.rpm \
-		smc-utils-9-1.x86_64.rpm >> "$tmp/log" 2>&1 && [ "$(in_tree modinfo -k "$new" -F version smc)" = 9 ] &&
+	next_rpm > "$tmp/log" 2>&1 && in_tree rpm -qpl --nosignature smc-utils-9-1.x86_64.rpm > "$tmp/files" 2>> "$tmp/log" &&
+		cat "$tmp/files" >> "$tmp/log" && grep -Fqx /usr/bin/smcctl "$tmp/files" && ! grep -q /sbin/ "$tmp/files"
+	result "a next version is made, for a distribution whose sbin is bin" $?
+	loaded "$version" && in_tree rpm -U --nodeps --force-debian kmod-smc-9-1.x86_64.rpm \
+		smc-utils-9-1.x86_64.rpm > "$tmp/log" 2>&1 && [ "$(in_tree modinfo -k "$new" -F version smc)" = 9 ] &&
 		in_tree rpm -q kmod-smc smc-utils >> "$tmp/log" && ! grep -q "is uninstalled" "$tmp/log"
 	result "upgraded: modprobe takes the next version, also on a machine that has got ISM devices" $?
 	grep -q "the module of version $version stays loaded" "$tmp/log"
