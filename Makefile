@@ -19,7 +19,7 @@ NOBTF += CONFIG_DEBUG_INFO=
 endif
 
 KMAKE = $(MAKE) -C $(KDIR) M=$(TOP) $(NOBTF)
-RELEASE = $(shell cat $(KDIR)/include/config/kernel.release)
+RELEASE = $(shell cat $(KDIR)/include/config/kernel.release 2> /dev/null)
 MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 # In a staging folder depmod would see these modules alone: packages run it when they are installed.
 INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
@@ -53,6 +53,8 @@ endif
 
 ## uninstall: remove what install has installed; unloads the modules if nothing uses them
 uninstall:
+	@[ -n "$(RELEASE)" ] || { echo "no headers of a kernel in $(KDIR), so whose modules? Give KDIR=, or remove" \
+		"smc*.ko* in /lib/modules/RELEASE/updates, run depmod RELEASE and make -C tools uninstall." >&2; exit 1; }
 	rm -f $(MODDIR)/smc.ko* $(MODDIR)/smc_diag.ko* $(MODDIR)/smc_lo.ko*
 	[ ! -d $(MODDIR) ] || rmdir --ignore-fail-on-non-empty $(MODDIR)
 	+$(MAKE) -C tools uninstall

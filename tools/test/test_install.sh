@@ -92,6 +92,12 @@ expect 'smc_cgroup: orders' 'start stop status' completed smc_cgroup ''
 expect 'smc_cgroup: options' --netns completed smc_cgroup start --n
 expect_match 'smc_cgroup: processes' "*$$*" completed smc_cgroup start --pid $$
 
+# the tools alone would go, and the modules stay
+expect_match 'uninstall of modules and tools: not without the kernel' \
+	"no headers of a kernel in $tmp/none, so whose modules? Give KDIR=*" \
+	make -s --no-print-directory -C .. uninstall KDIR="$tmp/none" DESTDIR="$root" PREFIX=/usr
+expect '... and nothing is removed' "$root/usr/sbin/smcctl" ls "$root/usr/sbin/smcctl"
+
 # a file of smc-tools in place of one of ours
 rm "$root/usr/sbin/smcr"
 echo other > "$root/usr/sbin/smcr"
