@@ -94,21 +94,35 @@ printf 'tracepoint:smc:smc_hs_end { @[args->nothing] = count(); }\ntracepoint:sm
 expect 'what there is not is found' 'smc_hs_end nothing
 smc_no .' unknown "$tmp/bad.bt"
 
-# smc_trace, with a signal as soon as it has begun to read, in a tracefs of files and a pipe
+# signalled SIGNAL LINE: smc_trace, which gets the signal behind each line that begins so, in a
+# tracefs of files and a pipe; prints how many such lines there are, and what smc_trace leaves
 # shellcheck disable=SC2016 # a program
 signalled()
 {
+	rm -rf "$tmp/tracing"
 	mkdir -p "$tmp/tracing/events/smc" "$tmp/tracing/instances"
 	{
 		echo 'mkdir() { command mkdir -p "$1/events/smc/smc_hs_end" && mkfifo "$1/trace_pipe"; }'
 		echo 'rmdir() { rm -r "$1"; }'
-		sed "s:/sys/kernel/tracing:$tmp/tracing:; s:^cat .*&\$:&\nkill -TERM \$\$:" smc_trace
+		sed "s:/sys/kernel/tracing:$tmp/tracing:; s:^$2.*:&\nkill -$1 \$\$:" smc_trace
 	} > "$tmp/signalled"
-	grep -c '^kill -TERM' "$tmp/signalled"
-	timeout -k 1 10 sh "$tmp/signalled" smc_hs_end
+	grep -c "^kill -$1" "$tmp/signalled"
+	timeout -k 1 60 sh "$tmp/signalled" smc_hs_end > "$tmp/said" 2>&1 &
+	wait $!
 	echo "status $?, left: $(ls "$tmp/tracing/instances")"
+	cat "$tmp/said"
+	# a cat that is left, in the process group of timeout
+	! kill -KILL "-$!" 2> /dev/null || echo "cat is left"
 }
-expect 'smc_trace: a signal while it begins to read' '1
-status 0, left: ' signalled
+for signal in TERM HUP; do
+	expect "smc_trace: $signal while it begins to read" '1
+status 0, left: ' signalled $signal 'cat '
+	expect "smc_trace: $signal while it begins to change tracefs" '1
+status 0, left: ' signalled $signal 'error='
+	expect "smc_trace: $signal before it changes tracefs" '1
+status 0, left: ' signalled $signal "trap 'exit 0'"
+	expect "smc_trace: $signal, and again while it ends" '2
+status 0, left: ' signalled $signal '\(cat \|.*trap - EXIT\)'
+done
 
 ktap_done
