@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Exhaustive model of an upgrade in place (proto/upgrade_*.c): two ends, TCP between them, a link
- * group of two links, and two programs. From the initial state every possible step is taken, then
- * every step from each state that is new, and so on; after each step the invariants are checked
- * (check_step()), and where nothing is under way, also that nobody waits in vain (check_rest()).
+ * Model of an upgrade in place (proto/upgrade_*.c): two ends, TCP between them, a link group of
+ * two links, and two programs. From the initial state every possible step is taken, then every step
+ * from each state that is new, and so on, up to a number of states; after each step the invariants
+ * are checked (check_step()), and where nothing is under way, also that nobody waits in vain
+ * (check_rest()).
  *
  * Modelled of the programs: two writers that may be inside TCP at once, a reader that sleeps, shut
  * down, close, an option that excludes SMC, a second connection with the same ports. Of TCP: bytes
