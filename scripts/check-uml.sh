@@ -167,8 +167,9 @@ if [ "$flavour" != debug ]; then
 	run "$p-prometheus" --topology netns --module ours --script "$cases/prometheus.sh" \
 		"${metrics[@]}" --timeout 300
 fi
-run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client
-run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server
+# (in-tree peers see nothing of upgrades in place, here and in the packets of -wire-intree)
+run "$p-server" --module ours,intree "${traffic[@]}" --env INTREE=client --env UPGRADE_BYTES=1
+run "$p-client" --module intree,ours "${traffic[@]}" --env INTREE=server --env UPGRADE_BYTES=1
 # one service for clients of both families at the same time
 [ "$flavour" = debug ] || run "$p-mixed" --module ours,intree --mtu 9000 --script "$cases/mixed.sh" \
 	--timeout 400
@@ -271,7 +272,7 @@ checked "$p-wire" wire.py "--native --streams 1 --bytes 4194304 --name stream" -
 # ... towards an in-tree host, too: it gets nothing that is for native peers only
 [ "$flavour" = debug ] || checked "$p-wire-intree" wire.py \
 	"--announces none --foreign client --streams 1 --bytes 4194304 --name stream" --module ours,intree \
-	--script "$cases/wire.sh" --env INTREE=client --pcap full --timeout 300
+	--script "$cases/wire.sh" --env INTREE=client --env UPGRADE_BYTES=1 --pcap full --timeout 300
 # ... and their DSCP, of the connection that made the group
 class=(--module ours --script "$cases/wire.sh" --env WIRE=class --pcap full --timeout 300)
 class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos 0xb8"

@@ -24,7 +24,7 @@ export CASES
 
 setup()
 {
-	setup_net && setup_rxe && load_smc && set_write_imm
+	setup_net && setup_rxe && load_smc && set_write_imm && set_upgrade
 }
 
 # arg_of NAME: the subtest with its argument, from TRAFFIC
@@ -127,6 +127,9 @@ case_counters()
 	# aborted connections leave a few bytes unwritten
 	expect "written by RDMA, of $(stat_of tx_bytes)" \
 		"$(($(stat_of tx_write_bytes) / 99))" -ge "$(($(stat_of tx_bytes) / 100))"
+	# with UPGRADE_BYTES the peer is foreign: nothing is begun as TCP for its sake, and it is asked nothing
+	[ "$MODULE" != ours ] || expect "upgrades" \
+		"$(($(stat_of deferred) + $(stat_of upgrade_asked) + $(stat_of tx_upgrade)))" -eq 0
 	expect "malformed CDC" "$(stat_of rx_cdc_bad)" -eq 0
 	expect "malformed LLC" "$(stat_of rx_llc_bad)" -eq 0
 	expect "malformed CLC" "$(stat_of clc_bad)" -eq 0

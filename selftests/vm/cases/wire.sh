@@ -16,7 +16,7 @@ SIDE=${INTREE:+--intree $INTREE}
 
 setup()
 {
-	setup_net && setup_rxe && load_smc || return 1
+	setup_net && setup_rxe && load_smc && set_upgrade || return 1
 	# one network, for a second link
 	[ "$LINKS" = 1 ] || {
 		/t/smcctl pnet add NET netdev eth0 ibdev rxe0 &&

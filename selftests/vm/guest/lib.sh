@@ -6,6 +6,7 @@
 #   HOSTS   number of hosts with a test script, LINKS number of data links
 #   MODULE  ours | old | intree | none, MODULES those of all hosts
 #   WRITE_IMM  0: set_write_imm() switches immediate values off
+#   UPGRADE_BYTES  set_upgrade() sets net.smc.upgrade_bytes to it
 #   BED     qemu | uml | uml-debug, TOPOLOGY two | netns | lo (see vm.py --help)
 # The test's own files are in /t.
 
@@ -520,6 +521,14 @@ set_write_imm()
 {
 	[ -n "$WRITE_IMM" ] && [ "$MODULE" = ours ] || return 0
 	sysctl -q -w "net.smc.smcr_write_imm=$WRITE_IMM"
+}
+
+# set_upgrade: with UPGRADE_BYTES this host may begin connections as TCP, and announces that to native
+# peers. For all groups that are created from now on; other modules have no such setting.
+set_upgrade()
+{
+	[ -n "$UPGRADE_BYTES" ] && [ "$MODULE" = ours ] || return 0
+	sysctl -q -w "net.smc.upgrade_bytes=$UPGRADE_BYTES"
 }
 
 # imms_agreed: both hosts have announced that they take them
