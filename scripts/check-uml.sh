@@ -297,6 +297,9 @@ class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos
 # host which of two messages is the first
 [ "$flavour" = debug ] || run "$p-upgrade" --topology netns --virtual-time --module ours "${mtu[@]}" \
 	--script "$cases/upgrade.sh" --env RATE=200mbit --timeout 900
+# ... and lose one of two links meanwhile, only if named
+[ "$flavour" = debug ] || extra run "$p-upgrade-failover" --topology netns --virtual-time --links 2 --module ours "${mtu[@]}" \
+	--script "$cases/upgrade.sh" --env RATE=200mbit --env "UPGRADE_OF=failover:600 unload:60" --timeout 900
 [ "$flavour" = plain ] || extra run "$p-upgrade" --topology netns --module ours "${mtu[@]}" \
 	--script "$cases/upgrade.sh" --timeout 900 --env "PATIENCE=$patience"
 

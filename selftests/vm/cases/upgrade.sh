@@ -9,7 +9,8 @@
 #   RATE      rate of the network, for virtual time: there a transfer over a network without one ends in
 #             the moment in which it begins, before a request is answered (default: none)
 #   PATIENCE  ms in which a transfer must make progress
-#   UPGRADE_OF  names of cases, all by default; the first ones teach which server can
+#   UPGRADE_OF  names of cases, all by default; the first ones teach which server can. "failover" is by
+#             name only, and needs two links
 
 : "${BYTES:=20000}"
 : "${PATIENCE:=30000}"
@@ -24,9 +25,19 @@ export CASES
 
 setup()
 {
-	setup_net && setup_rxe && load_smc || return 1
-	[ -z "$RATE" ] ||
-		{ modprobe sch_netem && tc qdisc add dev eth0 root netem rate "$RATE" limit 10000; }
+	if [ "$LINKS" -gt 1 ]; then
+		setup_net_same && setup_rxe && load_smc || return 1
+		for l in 0 1; do
+			/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || return 1
+		done
+	else
+		setup_net && setup_rxe && load_smc || return 1
+	fi
+	[ -n "$RATE" ] || return 0
+	modprobe sch_netem || return 1
+	for l in $(seq 0 $((LINKS - 1))); do
+		tc qdisc add dev "eth$l" root netem rate "$RATE" limit 10000 || return 1
+	done
 }
 
 # threshold BYTES: on both hosts
@@ -343,6 +354,45 @@ case_linkdown()
 	grep -q ECONNABORTED /run/client || fail "no ECONNABORTED"
 	expect "seconds until the end" "$(($(uptime_s) - began))" -lt 20
 	sync_signal "done.$CASE"
+}
+
+two_links() { [ "$(/t/smcctl link | awk 'NR > 1 && $3 == "active"' | wc -l)" -eq 2 ]; }
+
+# lose_rxe1 N: when N connections have changed over, so that others are about to
+lose_rxe1()
+{
+	until [ "$(grown upgraded)" -ge "$1" ]; do
+		sleep 0.01
+	done
+	/usr/sbin/rdma link delete rxe1
+}
+
+# Host 2 loses the RNIC of one of two links, three times, while connections change over: GO, S, S_ACK and
+# requests may be lost with it, and none of the connections ends. TCP runs over the other network.
+case_failover()
+{
+	threshold "$BYTES"
+	sync_barrier "threshold.$CASE" || exit 1
+	traffic connects:2
+	before
+	for round in 1 2 3; do
+		wait_for 60 two_links || fail "round $round: not two links: $(/t/smcctl link)"
+		sync_barrier "links.$CASE.$round" 100 || exit 1
+		if [ "$HOST" = 2 ]; then
+			lose_rxe1 $(($(grown upgraded) + 8)) &
+			loser=$!
+		fi
+		traffic parallel:32
+		[ "$HOST" = 1 ] || {
+			wait "$loser" || fail "round $round: rxe1 was not lost"
+			add_rxe 1 eth1 || fail "no rxe1"
+			wait_for 20 port_active rxe1 || fail "rxe1 stays down"
+		}
+	done
+	changed 32
+	# the other host may have removed its end by DELETE LINK before it failed
+	expect "links lost" "$(($(grown link_fail) + $(grown link_del)))" -ge 3
+	expect "connections that left them" "$(grown conn_move)" -ge 3
 }
 
 has_upgraded() { [ "$(grown upgraded)" -gt 0 ]; }
