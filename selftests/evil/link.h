@@ -313,6 +313,7 @@ enum el_fate {
  * @b: second connection of the group
  * @served: we are the server
  * @imms: the module announces that it takes immediate values
+ * @upgrade: the module, as a server, announces that it takes UPGRADE
  * @good: the process of the good client
  */
 struct el_env {
@@ -326,6 +327,7 @@ struct el_env {
 	struct el_conn *b;
 	bool served;
 	bool imms;
+	bool upgrade;
 	int good;
 };
 
@@ -349,6 +351,7 @@ struct el_case {
 
 /* llc.c */
 bool el_upgrade_ignored(struct el_env *e, struct el_link *l);
+bool el_upgrade_refused(struct el_env *e, struct el_link *l);
 
 extern const struct el_case el_cdc_cases[], el_llc_cases[], el_rdma_cases[], el_group_cases[];
 extern const struct el_case el_second_cases[], el_marked_cases[], el_served_cases[];

@@ -485,6 +485,28 @@ static size_t upgrade_make(unsigned int i, u8 *buf)
 	return SMC_UPGRADE_MSG_LEN + (i % 11 == 0);
 }
 
+/*
+ * Send a flood of UPGRADE, with numbers above those of the flood before: a server answers old ones
+ * no more. Return false if it could not be sent.
+ */
+static bool upgrade_send_flood(struct el_link *l)
+{
+	static unsigned int next;
+	unsigned int end = next + FLOOD;
+	u8 buf[SMC_UPGRADE_MSG_LEN + 1] = { 0 };
+
+	while (next < end) {
+		size_t len = upgrade_make(next++, buf);
+
+		if (el_raw(l, buf, len))
+			break;
+	}
+	if (!el_flush(l, WAIT_MS))
+		return true;
+	ktap_note("flood was not sent: %s", ibv_wc_status_str(l->status));
+	return false;
+}
+
 /**
  * el_upgrade_ignored() - flood the module with UPGRADE, which it has not announced
  * @e: case
@@ -497,18 +519,9 @@ bool el_upgrade_ignored(struct el_env *e, struct el_link *l)
 	u64 rx = el_counter(e->witness, "rx_upgrade");
 	u64 drop = el_counter(e->witness, "rx_upgrade_drop");
 	u64 tx = el_counter(e->witness, "tx_upgrade");
-	u8 buf[SMC_UPGRADE_MSG_LEN + 1] = { 0 };
 
-	for (unsigned int i = 0; i < FLOOD; i++) {
-		size_t len = upgrade_make(i, buf);
-
-		if (el_raw(l, buf, len))
-			break;
-	}
-	if (el_flush(l, WAIT_MS)) {
-		ktap_note("flood was not sent: %s", ibv_wc_status_str(l->status));
+	if (!upgrade_send_flood(l))
 		return false;
-	}
 	rx = el_counter(e->witness, "rx_upgrade") - rx;
 	drop = el_counter(e->witness, "rx_upgrade_drop") - drop;
 	tx = el_counter(e->witness, "tx_upgrade") - tx;
@@ -516,6 +529,52 @@ bool el_upgrade_ignored(struct el_env *e, struct el_link *l)
 		return true;
 	ktap_note("%llu messages received, %llu dropped, %llu sent", (unsigned long long)rx,
 		  (unsigned long long)drop, (unsigned long long)tx);
+	return false;
+}
+
+/* Counters of the module about UPGRADE. */
+static const char * const upgrade_stats[] = {
+	"rx_upgrade", "rx_upgrade_drop", "tx_upgrade", "upgrade_asked", "upgrade_refused",
+	"upgrade_unknown", "upgrade_withdrawn", "upgraded",
+};
+
+enum { RX, DROP, TX, ASKED, REFUSED, UNKNOWN, WITHDRAWN, UPGRADED };
+
+static void upgrade_stats_grown(struct el_env *e, const u64 *before, u64 *now)
+{
+	for (size_t i = 0; i < TL_ARRAY_SIZE(upgrade_stats); i++)
+		now[i] = el_counter(e->witness, upgrade_stats[i]) - before[i];
+}
+
+/**
+ * el_upgrade_refused() - flood a server that has announced UPGRADE
+ * @e: case
+ * @l: our end of a link
+ *
+ * No request names a connection that the server has.
+ *
+ * Return: true if each message was dropped or answered once at most, and each request that the
+ * server looked at was refused with UNKNOWN, or withdrawn meanwhile.
+ */
+bool el_upgrade_refused(struct el_env *e, struct el_link *l)
+{
+	static const u64 zero[TL_ARRAY_SIZE(upgrade_stats)];
+	u64 before[TL_ARRAY_SIZE(upgrade_stats)], n[TL_ARRAY_SIZE(upgrade_stats)];
+	u64 until = tl_now_ns() + WAIT_MS * (TL_NSEC_PER_SEC / 1000);
+
+	upgrade_stats_grown(e, zero, before);
+	if (!upgrade_send_flood(l))
+		return false;
+	/* a work of the group answers */
+	do {
+		tl_sleep_ms(10);
+		upgrade_stats_grown(e, before, n);
+	} while (n[ASKED] != n[REFUSED] + n[WITHDRAWN] && tl_now_ns() < until);
+	if (n[RX] == FLOOD && n[ASKED] && n[ASKED] == n[REFUSED] + n[WITHDRAWN] &&
+	    n[REFUSED] == n[UNKNOWN] && n[TX] && n[TX] <= n[RX] - n[DROP] && !n[UPGRADED])
+		return true;
+	for (size_t i = 0; i < TL_ARRAY_SIZE(upgrade_stats); i++)
+		ktap_note("%s: %llu", upgrade_stats[i], (unsigned long long)n[i]);
 	return false;
 }
 

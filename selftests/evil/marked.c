@@ -600,13 +600,18 @@ static bool caps_forged(struct el_env *e)
 	return ok;
 }
 
-/* UPGRADE of a native peer that claims all capabilities: the module has not announced this one. */
+/*
+ * UPGRADE of a native peer that claims all capabilities. A module that has not announced this one
+ * ignores it; one that has says no.
+ */
 static bool upgrade_claimed(struct el_env *e)
 {
+	bool (*flood)(struct el_env *e, struct el_link *l) =
+		e->upgrade ? el_upgrade_refused : el_upgrade_ignored;
 	struct smc_llc_msg m = { .type = SMC_LLC_CAPS, .version = 1, .caps.bits = 0xffffffff };
 	struct el_second s;
 	bool ok = native_begin(e, &s) && !el_llc(&s.l, &m) && all_sent(&s.l) &&
-		  el_upgrade_ignored(e, &s.l) && el_upgrade_ignored(e, &s.far) &&
+		  flood(e, &s.l) && conn_alive(e, &s.c) && flood(e, &s.far) &&
 		  conn_alive(e, &s.c) && conn_alive(e, &s.d);
 
 	el_second_end(&s);

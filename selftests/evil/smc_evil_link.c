@@ -245,7 +245,7 @@ static bool group_begin(struct el_env *e, bool v1)
 }
 
 static struct tl_addr other_addr, third_addr, lonely_addr;
-static bool imms;
+static bool imms, upgrade;
 
 static bool case_run(const struct evil_target *t, int witness, int sv, const struct el_case *k,
 		     bool served, bool v1)
@@ -255,7 +255,7 @@ static bool case_run(const struct evil_target *t, int witness, int sv, const str
 	struct el_conn a = { .fd = -1 }, b = { .fd = -1 };
 	struct el_env e = { .t = t, .other = &other, .third = &rnic3, .lonely = &rnic4,
 			    .witness = witness, .l = &l, .a = &a, .b = &b, .served = served,
-			    .imms = imms, .good = sv };
+			    .imms = imms, .upgrade = upgrade, .good = sv };
 	u64 before, now;
 	bool ok;
 
@@ -388,13 +388,14 @@ static void bad_usage(void)
 		"  --third ADDR  serve: own address with a GID on a third device\n"
 		"  --lonely ADDR serve: own address with a GID on a device on another network\n"
 		"  --imms 0      smcr_write_imm is 0 on the host under attack\n"
+		"  --upgrade 1   upgrade_bytes is set on the host under attack, a server\n"
 		"  --only TEXT   cases whose name contains TEXT\n", WITNESS_PORT, GOOD_PORT);
 	exit(2);
 }
 
 enum {
-	O_CONNECT = 1, O_BIND, O_OTHER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_IMMS, O_ONLY,
-	O_NR
+	O_CONNECT = 1, O_BIND, O_OTHER, O_THIRD, O_LONELY, O_PORT, O_GOOD, O_FAMILY, O_IMMS,
+	O_UPGRADE, O_ONLY, O_NR
 };
 
 static const struct option longopts[] = {
@@ -407,6 +408,7 @@ static const struct option longopts[] = {
 	{ "good",	required_argument, NULL, O_GOOD },
 	{ "family",	required_argument, NULL, O_FAMILY },
 	{ "imms",	required_argument, NULL, O_IMMS },
+	{ "upgrade",	required_argument, NULL, O_UPGRADE },
 	{ "only",	required_argument, NULL, O_ONLY },
 	{ }
 };
@@ -431,6 +433,7 @@ static int attack_main(const char * const val[], unsigned int port)
 			!val[O_LONELY] || tl_addr_parse(&lonely_addr, t.tcp, val[O_LONELY], 0)))
 		bad_usage();
 	imms = strcmp(val[O_IMMS], "0");
+	upgrade = !strcmp(val[O_UPGRADE], "1");
 	sv = tl_child(good_client, &good);
 	err = sv < 0 ? sv : evil_option_on();
 	if (!err && serving)
@@ -443,7 +446,8 @@ static int attack_main(const char * const val[], unsigned int port)
 
 int main(int argc, char **argv)
 {
-	const char *val[O_NR] = { [O_FAMILY] = "smc", [O_IMMS] = "1" };
+	const char *val[O_NR] = { [O_FAMILY] = "smc", [O_IMMS] = "1",
+				   [O_UPGRADE] = "0" };
 	unsigned int port;
 	int o;
 

@@ -11,6 +11,7 @@
 #
 #   EVIL_ONLY  part of the names of smc_evil_link's cases
 #   SERVED     y: the hostile peer is the server
+#   UPGRADE_BYTES  of host 1: it announces UPGRADE, as a server. The good client does not
 
 CASES="attacks:900 good_client:90 unload:60"
 export CASES
@@ -23,6 +24,7 @@ GOOD_QPS=2
 setup()
 {
 	setup_net && setup_rxe && load_smc && set_write_imm || return 1
+	[ "$HOST" = 2 ] || set_upgrade || return 1
 	if [ -n "$SERVED" ]; then
 		for l in 0 1 2; do
 			/t/smcctl pnet add NET1 netdev "eth$l" ibdev "rxe$l" || return 1
@@ -86,6 +88,7 @@ case_attacks()
 		set -- attack --other "$FOREIGN"
 	fi
 	imms_agreed || set -- "$@" --imms 0
+	[ -z "$UPGRADE_BYTES" ] || set -- "$@" --upgrade 1
 	/t/smc_evil_link "$@" --connect "$(peer_addr)" --bind "$(own_addr)" \
 		${EVIL_ONLY:+--only "$EVIL_ONLY"} > /run/attack 2>&1
 	rc=$?
