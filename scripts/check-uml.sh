@@ -107,6 +107,9 @@ done
 extra run "$p-api-more" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 	--env "API=inet smc6 smc_mapped ipproto_declined inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6 smc_mapped_declined ipproto_mapped_declined" \
 	--timeout 3600
+# ... with connections that begin as TCP and change over in mid-stream, only if named ("make check-long")
+extra light "$p-api-deferred" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
+	--env "API=deferred" --timeout 900
 # ... and on two processors, which the debug kernel has
 [ "$flavour" != debug ] || extra run debug-api-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \
 	--script "$cases/api.sh" --env "API=$api" --timeout 1800

@@ -33,6 +33,7 @@ enum api_role {
  * @role: side that connects, for cases that run in both roles
  * @require: mode that each connection must have, TL_MODE_UNKNOWN for any
  * @declined: the agent's host declines SMC: CLC messages precede the bytes of the connections
+ * @upgrade: connections of api_pair_of() begin as TCP, and change over to RDMA: their mode changes
  * @delay_ms: see r_later()
  * @later: the next agent call runs in the background
  */
@@ -45,6 +46,7 @@ struct api_env {
 	enum api_role role;
 	enum tl_mode require;
 	bool declined;
+	bool upgrade;
 	unsigned int delay_ms;
 	bool later;
 };

@@ -534,8 +534,11 @@ static void saved_syn(struct api_env *e)
 	T_TRUE(len >= net + 20);
 	T_EQ(syn[net + 2] << 8 | syn[net + 3], tl_addr_port(&at));
 	T_EQ(len, net + (syn[net + 12] >> 4) * 4);
-	/* the experimental TCP option of an SMC peer is in the SYN as it was sent */
-	if (e->proto->smc && e->peer->smc)
+	/*
+	 * The experimental TCP option of an SMC peer is in the SYN as it was sent, unless the
+	 * client has learned by the connection before that this one may begin as TCP.
+	 */
+	if (e->proto->smc && e->peer->smc && !e->upgrade)
 		T_TRUE(memmem(syn, len, "\xfe\x06\xe2\xd4\xc3\xd9", 6));
 
 	T_OK(setsockopt(lfd, SOL_TCP, TCP_SAVE_SYN, &off, sizeof(off)));

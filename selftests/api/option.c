@@ -274,6 +274,7 @@ static void ulp_tls(struct api_env *e)
 	norm.proto = tl_proto_find(e->proto->af == AF_INET6 ? "inet6" : "inet");
 	norm.peer = norm.proto;
 	norm.require = TL_MODE_UNKNOWN;
+	norm.upgrade = false;
 	api_pair(e, &fd, &rfd);
 	api_pair(&norm, &tcp, &rtcp);
 	if (setsockopt(tcp, SOL_TCP, TCP_ULP, "tls", sizeof("tls"))) {

@@ -241,6 +241,8 @@ static void bad_usage(void)
 		"  --control-port N  default %u\n"
 		"  --require M       smc or tcp: mode that the cases' connections must have\n"
 		"  --declined        the agent's host has no RNIC: it declines\n"
+		"  --upgrade         connections begin as TCP and change over in mid-stream;\n"
+		"                    both hosts have net.smc.upgrade_bytes set\n"
 		"  --wait S          wait that long for the agent\n"
 		"  --only TEXT,...   cases whose name contains one of these\n"
 		"  --case-timeout S  default %u\n"
@@ -252,7 +254,8 @@ static void bad_usage(void)
 
 enum {
 	O_FAMILY = 1, O_PEER, O_LOCAL, O_REMOTE, O_CONTROL, O_PORT, O_WAIT, O_ONLY, O_CASE,
-	O_TABLE, O_STRICT, O_AGENT, O_REQUIRE, O_DECLINED, O_NR
+	O_TABLE, O_STRICT, O_AGENT, O_REQUIRE, O_DECLINED, O_UPGRADE,
+	O_NR
 };
 
 static const struct option longopts[] = {
@@ -269,6 +272,7 @@ static const struct option longopts[] = {
 	{ "strict",		no_argument, NULL, O_STRICT },
 	{ "require",		required_argument, NULL, O_REQUIRE },
 	{ "declined",		no_argument, NULL, O_DECLINED },
+	{ "upgrade",		no_argument, NULL, O_UPGRADE },
 	{ "agent",		no_argument, NULL, O_AGENT },
 	{ }
 };
@@ -289,6 +293,7 @@ static void options_resolve(struct api_env *e, const char * const val[])
 	    tl_addr_parse(&e->remote, e->proto, val[O_REMOTE] ? val[O_REMOTE] : lo, 0))
 		bad_usage();
 	e->declined = val[O_DECLINED];
+	e->upgrade = val[O_UPGRADE];
 	if (val[O_REQUIRE] && tl_mode_parse(val[O_REQUIRE], &e->require))
 		bad_usage();
 	if (val[O_REMOTE] &&

@@ -503,6 +503,7 @@ static struct api_env env_norm(const struct api_env *e)
 	norm.proto = tl_proto_find(e->proto->af == AF_INET6 ? "inet6" : "inet");
 	norm.peer = norm.proto;
 	norm.require = TL_MODE_UNKNOWN;
+	norm.upgrade = false;
 	return norm;
 }
 

@@ -115,6 +115,29 @@ void api_reenter(int fd)
 		T_OK(listen(fd, 16));
 }
 
+/* A rendezvous with the listener @lfd of this side, which is over at the end. */
+static void pair_teach_agent(struct api_env *e, int lfd, const struct tl_addr *at)
+{
+	int rfd = T_OK(r_socket(e, e->peer)), fd;
+
+	r_later(e, 0);
+	r_connect(e, rfd, at);
+	fd = T_OK(accept(lfd, NULL, NULL));
+	T_OK(r_join(e));
+	T_OK(r_close(e, rfd));
+	T_OK(close(fd));
+}
+
+/* ... and of this side with the agent's listener @lfd. */
+static void pair_teach_us(struct api_env *e, int lfd, const struct tl_addr *at)
+{
+	int fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+
+	T_OK(connect(fd, &at->sa, at->len));
+	T_OK(r_close(e, T_OK(r_accept(e, lfd))));
+	T_OK(close(fd));
+}
+
 /**
  * api_pair_of() - a connection between this side and the agent, over a prepared socket
  * @e: environment; its role determines which side connects
@@ -122,7 +145,9 @@ void api_reenter(int fd)
  * @fd: this end
  * @rfd: the agent's end
  *
- * The mode is not checked.
+ * The mode is not checked. With @e->upgrade the connection is the second one to its address and
+ * port: the client knows by then that the server can continue it over RDMA, and lets it begin as
+ * TCP.
  */
 void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
 {
@@ -133,6 +158,8 @@ void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
 		lfd = api_listener(e, &at);
 		if (prepare)
 			prepare(lfd);
+		if (e->upgrade)
+			pair_teach_agent(e, lfd, &at);
 		*rfd = T_OK(r_socket(e, e->peer));
 		r_later(e, 0);
 		r_connect(e, *rfd, &at);
@@ -143,6 +170,8 @@ void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
 	}
 	at = e->remote;
 	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
+	if (e->upgrade)
+		pair_teach_us(e, lfd, &at);
 	*fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 	if (prepare)
 		prepare(*fd);

@@ -7,6 +7,9 @@
 #
 #   API       pairs to run (default: all)
 #   API_ONLY  parts of the names of smc_api's cases, with commas between them
+#   SEED      of the moment in which connections change over, with the pair "deferred" (default: the time)
+#
+# "deferred" runs by name alone, and first: groups that exist have not announced that they can.
 # Entry points: $API
 
 : "${API:=inet inet6 smc smc_mapped smc6 smc_to_inet inet_to_smc
@@ -110,6 +113,29 @@ api_declined()
 	# most cases connect, many in both roles
 	expect "fallbacks as client" "$(($(stat_of clnt_fback) - clnt0))" -ge 100
 	expect "fallbacks as server" "$(($(stat_of srv_fback) - srv0))" -ge 100
+}
+
+# Connections begin as TCP and change over to RDMA, after a number of bytes that differs from run to run:
+# most of them within a case, at some moment. The mode is not required, so it counts what has happened.
+case_deferred()
+{
+	: "${SEED:=$(date +%s)}"
+	bytes=$((1 + SEED % 20000))
+	diag "SEED=$SEED: upgrade after $bytes bytes"
+	echo "$bytes" > /proc/sys/net/smc/upgrade_bytes || fail "upgrade_bytes"
+	sync_barrier upgrade || exit 1
+	deferred0=$(stat_of deferred)
+	upgraded0=$(stat_of upgraded)
+	( api smc smc '' 10.0.0. --upgrade )
+	rc=$?
+	echo 0 > /proc/sys/net/smc/upgrade_bytes
+	diag "$(($(stat_of deferred) - deferred0)) began as TCP," \
+		"$(($(stat_of upgraded) - upgraded0)) changed over"
+	[ "$rc" = 0 ] || exit "$rc"
+	[ -z "$API_ONLY" ] || return 0
+	expect "connections that began as TCP" "$(($(stat_of deferred) - deferred0))" -ge 100
+	expect "connections that changed over" "$(($(stat_of upgraded) - upgraded0))" -ge 20
+	expect "malformed CDC" "$(stat_of rx_cdc_bad)" -eq 0
 }
 
 case_inet() { api inet inet tcp 10.0.0.; }
