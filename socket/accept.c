@@ -406,7 +406,7 @@ static u32 accept_child_declined(struct smc_sock *child, const struct smc_rules_
 	struct net *net = sock_net(smc_sock_sk(child));
 
 	/* a client that could have begun as TCP has a reason for its rendezvous */
-	if (!smc_deferred_may_be_asked(child) &&
+	if (!(smc_deferred_is_on_for(child) && smc_deferred_may_be_asked(child)) &&
 	    smc_autosmc_wants_tcp(net, &child->autosmc, path, true, GLOBAL_ROOT_UID))
 		return SMC_CLC_DECL_SHORT;
 	return smc_hs_check_allowed(net, NULL, 0);

@@ -132,6 +132,7 @@ int smc_deferred_get_queue(struct smc_sock *smc, unsigned int cmd, bool *known);
 int smc_deferred_init(void);
 void smc_deferred_exit(void);
 bool smc_deferred_is_on(struct net *net);
+bool smc_deferred_is_on_for(const struct smc_sock *smc);
 void smc_deferred_learn(struct smc_sock *smc);
 bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 port);
 bool smc_deferred_may_be_asked(struct smc_sock *smc);

@@ -151,6 +151,7 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
 
 	child->flags |= READ_ONCE(listener->flags) & keep;
 	child->link_policy = READ_ONCE(listener->link_policy);
+	child->upgrade_bytes = READ_ONCE(listener->upgrade_bytes);
 }
 
 #ifndef SMC_HAVE_CUSTOM_SOCKOPT
@@ -468,6 +469,20 @@ static int sockopt_set_link_policy(struct smc_sock *smc, sockptr_t val, unsigned
 	return 0;
 }
 
+/* SMC_OWN_UPGRADE_BYTES: for the next time that somebody could ask. */
+static int sockopt_set_upgrade_bytes(struct smc_sock *smc, sockptr_t val, unsigned int len)
+{
+	int bytes, rc;
+
+	rc = sockopt_read_int(&bytes, val, len);
+	if (rc)
+		return rc;
+	if (bytes < SMC_UPGRADE_BYTES_NET)
+		return -EINVAL;
+	WRITE_ONCE(smc->upgrade_bytes, bytes);
+	return 0;
+}
+
 static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsigned int len)
 {
 	int flag = sockopt_smc_flag(name);
@@ -475,6 +490,8 @@ static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsign
 
 	if (name == SMC_OWN_LINK_POLICY)
 		return sockopt_set_link_policy(smc, val, len);
+	if (name == SMC_OWN_UPGRADE_BYTES)
+		return sockopt_set_upgrade_bytes(smc, val, len);
 	if (flag < 0)
 		return flag;
 	rc = sockopt_read_int(&on, val, len);
@@ -699,6 +716,8 @@ static int sockopt_get_smc(struct smc_sock *smc, int name, char __user *val, int
 		return sockopt_put_int(sock_flag(smc_sock_sk(smc), SOCK_ZEROCOPY), val, len);
 	if (name == SMC_OWN_LINK_POLICY)
 		return sockopt_put_int(READ_ONCE(smc->link_policy), val, len);
+	if (name == SMC_OWN_UPGRADE_BYTES)
+		return sockopt_put_int(READ_ONCE(smc->upgrade_bytes), val, len);
 	return flag < 0 ? flag : sockopt_put_int(test_bit(flag, &smc->flags), val, len);
 }
 

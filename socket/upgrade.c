@@ -806,7 +806,7 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 	u32 rc;
 
 	/* the group may be older than a setting that excludes it */
-	if (!smc_deferred_is_on(net))
+	if (!smc_deferred_is_on_for(smc))
 		return SMC_UPGRADE_EXCLUDED;
 	if (!upgrade_tcp_is_open(smc))
 		return SMC_UPGRADE_LATER;
@@ -947,6 +947,16 @@ static const struct smc_upgrade_events upgrade_llc_events = {
 	.ended = upgrade_ended,
 };
 
+/* Return the bytes after which a client asks, 0: it does not. */
+static u32 upgrade_get_threshold(const struct smc_sock *smc)
+{
+	int own = READ_ONCE(smc->upgrade_bytes);
+
+	if (own != SMC_UPGRADE_BYTES_NET)
+		return own;
+	return READ_ONCE(smc_settings_get(sock_net(&smc->inet.sk))->upgrade_bytes);
+}
+
 /**
  * smc_deferred_note_bytes() - TCP has carried bytes of a deferred socket: it may ask
  * @smc: socket
@@ -956,7 +966,7 @@ static const struct smc_upgrade_events upgrade_llc_events = {
 void smc_deferred_note_bytes(struct smc_sock *smc)
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
-	u32 threshold = READ_ONCE(smc_settings_get(net)->upgrade_bytes);
+	u32 threshold = upgrade_get_threshold(smc);
 	struct smc_deferred *d = smc->deferred;
 
 	if (!threshold || test_bit(SMC_SF_SERVER, &smc->flags) || READ_ONCE(d->conn) ||
@@ -999,11 +1009,25 @@ bool smc_deferred_is_on(struct net *net)
 }
 
 /**
+ * smc_deferred_is_on_for() - check whether connections of a socket may begin as TCP
+ * @smc: socket
+ *
+ * SMC_OWN_UPGRADE_BYTES may forbid what smc_deferred_is_on() permits, not the reverse: groups
+ * announce the capability by the setting of the namespace. Any context.
+ *
+ * Return: true if so.
+ */
+bool smc_deferred_is_on_for(const struct smc_sock *smc)
+{
+	return READ_ONCE(smc->upgrade_bytes) && smc_deferred_is_on(sock_net(&smc->inet.sk));
+}
+
+/**
  * smc_deferred_learn() - remember the server of a client whose rendezvous has succeeded
  * @smc: socket at the end of its handshake
  *
- * Later connections may begin as TCP if one with the ends and the path of this one would find a
- * group to continue over. Process context; takes no lock that a program can hold.
+ * Later connections, of any socket, may begin as TCP if one with the ends and the path of this one
+ * would find a group to continue over. Process context; takes no lock that a program can hold.
  */
 void smc_deferred_learn(struct smc_sock *smc)
 {
@@ -1040,7 +1064,7 @@ bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 p
 	struct smc_lgr *lgr;
 	bool bound;
 
-	if (!smc_deferred_is_on(net) || READ_ONCE(csk->sk_bound_dev_if) ||
+	if (!smc_deferred_is_on_for(smc) || READ_ONCE(csk->sk_bound_dev_if) ||
 	    !smc_upgradable_knows(net, peer, port))
 		return false;
 	smc_rules_path(csk, &ends);
@@ -1056,7 +1080,8 @@ bool smc_deferred_suits(struct smc_sock *smc, const struct in6_addr *peer, u16 p
  * smc_deferred_may_be_asked() - check whether the client of a TCP connection may want to upgrade it
  * @smc: child that is accepted: without the SMC option in its SYN, for AUTOSMC also with it
  *
- * Clients without SMC are to stay what they are: fallbacks. Process context.
+ * Clients without SMC are to stay what they are: fallbacks. A child with SMC_OWN_UPGRADE_BYTES 0
+ * may be asked, too: its refusal makes the client's next connection a rendezvous. Process context.
  *
  * Return: true if a group of ours with that client lives, and the client has the capability.
  */
@@ -1078,11 +1103,11 @@ bool smc_deferred_may_be_asked(struct smc_sock *smc)
  *
  * Any context.
  *
- * Return: true if both ends can continue them over RDMA, so that net.smc.upgrade_bytes decides.
+ * Return: true if both ends can continue them over RDMA, so that their threshold decides.
  */
 bool smc_deferred_may_replace(struct smc_sock *smc)
 {
-	return smc_deferred_is_on(sock_net(smc_sock_sk(smc))) &&
+	return smc_deferred_is_on_for(smc) &&
 	       smc_peer_can(&smc->conn->lgr->peer, SMC_CAP_UPGRADE);
 }
 

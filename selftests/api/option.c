@@ -4,6 +4,7 @@
  * sendfile(), mmap(), time stamps.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/smc.h>
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
@@ -215,6 +216,47 @@ static void link_policy(struct api_env *e)
 	T_EQ(got, LINK_POLICIES - 1);
 	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)));
 	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	T_EQ(got, 0);
+}
+
+#define UPGRADE_BYTES	12345
+
+static void upgrade_bytes_set(int fd)
+{
+	int val = UPGRADE_BYTES;
+
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &val, sizeof(val)));
+}
+
+/* When a connection that began as TCP changes over; the effect: KUnit suite smc_upgrade_policy. */
+static void upgrade_bytes(struct api_env *e)
+{
+	static const int good[] = { 0, 1, INT_MAX, -1 }, bad[] = { -2, INT_MIN };
+	socklen_t len = sizeof(int);
+	int fd, rfd, got, val = 0;
+
+	if (!e->proto->smc)
+		return;
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &got, &len));
+	T_EQ(got, -1);
+	for (unsigned int i = 0; i < TL_ARRAY_SIZE(good); i++) {
+		T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &good[i], sizeof(int)));
+		T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &got, &len));
+		T_EQ(got, good[i]);
+	}
+	for (unsigned int i = 0; i < TL_ARRAY_SIZE(bad); i++)
+		T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &bad[i], sizeof(int)), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &val, 1), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, BAD_PTR, sizeof(val)), EFAULT);
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &got, &len));
+	T_EQ(got, -1);
+	/* set on the socket before connect(), or on the listener; then on the connection */
+	api_pair_of(e, upgrade_bytes_set, &fd, &rfd);
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &got, &len));
+	T_EQ(got, UPGRADE_BYTES);
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &val, sizeof(val)));
+	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_UPGRADE_BYTES, &got, &len));
 	T_EQ(got, 0);
 }
 
@@ -561,6 +603,7 @@ static const struct api_case cases[] = {
 	{ "time_stamp",		time_stamp,	0 },
 	{ "smc_level",		smc_level,	0 },
 	{ "link_policy",	link_policy,	API_F_ROLES },
+	{ "upgrade_bytes",	upgrade_bytes,	API_F_ROLES },
 	{ "identity",		identity,	API_F_ROLES },
 	{ "ulp_smc",		ulp_smc,	API_F_ROLES },
 	{ "ulp_tls",		ulp_tls,	API_F_ROLES },

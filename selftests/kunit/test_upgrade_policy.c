@@ -323,6 +323,25 @@ static void defer_not_with_hs_ctrl(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
 }
 
+/* SMC_OWN_UPGRADE_BYTES of a client: 0 is a rendezvous; it turns nothing on that is off. */
+static void defer_as_the_socket_says(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_sock *smc;
+
+	policy_listen(test, AF_INET);
+	policy_group_up(test, SMC_CLIENT);
+	smc_upgradable_add(&init_net, &here, policy_port());
+	smc = policy_client(test, PF_SMC, 0);
+	KUNIT_EXPECT_EQ(test, smc->upgrade_bytes, SMC_UPGRADE_BYTES_NET);
+	WRITE_ONCE(smc->upgrade_bytes, 0);
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+	WRITE_ONCE(smc->upgrade_bytes, 1);
+	KUNIT_EXPECT_TRUE(test, smc_deferred_suits(smc, &here, policy_port()));
+	WRITE_ONCE(smc_settings_get(&init_net)->upgrade_bytes, 0);
+	KUNIT_EXPECT_FALSE(test, smc_deferred_suits(smc, &here, policy_port()));
+}
+
 static bool policy_wait_job(const struct smc_deferred *d, unsigned long pause)
 {
 	unsigned long until = jiffies + PATIENCE;
@@ -378,6 +397,25 @@ static void ask_finds_no_group(struct kunit *test)
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 2 * HZ);
 	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_UPGRADE_ASKED), asked);
+}
+
+/* ... and after how many bytes it tries: neither the namespace's number, nor never. */
+static void ask_as_the_socket_says(struct kunit *test)
+{
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+
+	smc = policy_deferred_client(test, &lgr);
+	WRITE_ONCE(smc->upgrade_bytes, 0);
+	KUNIT_EXPECT_EQ(test, policy_send(THRESHOLD, 0, false), THRESHOLD);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 0);
+	WRITE_ONCE(smc->upgrade_bytes, 2 * THRESHOLD);
+	KUNIT_EXPECT_EQ(test, policy_send(THRESHOLD - 2, 0, false), THRESHOLD - 2);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 0);
+	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
+	KUNIT_EXPECT_TRUE(test, policy_wait_job(smc->deferred, HZ));
 }
 
 /* Let the job of a client run over a group, which is up to the route elsewhere. */
@@ -792,6 +830,18 @@ static void policy_expect_refusal(struct kunit *test, const struct smc_link *lin
 	KUNIT_EXPECT_EQ_MSG(test, policy_stat(stat) - before, 1, "request %u", number);
 }
 
+/* Let a client of plain TCP connect, and wait until its child is a deferred socket. */
+static void policy_connect_child(struct kunit *test)
+{
+	u64 deferred = policy_stat(SMC_STAT_DEFERRED);
+	unsigned long until = jiffies + PATIENCE;
+
+	policy_client(test, AF_INET, 1);
+	KUNIT_ASSERT_EQ(test, policy_connect(), 0);
+	while (policy_stat(SMC_STAT_DEFERRED) == deferred && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+}
+
 /*
  * Requests for a connection that is not accepted, and one that is, but has no path: what the server
  * says, and counts. A setting that came after the group counts more than that the request comes too
@@ -803,9 +853,7 @@ static void requests_judged(struct kunit *test)
 	u64 later = policy_stat(SMC_STAT_UPGRADE_LATER);
 	u64 excluded = policy_stat(SMC_STAT_UPGRADE_EXCLUDED);
 	u64 refused = policy_stat(SMC_STAT_UPGRADE_REFUSED);
-	u64 deferred = policy_stat(SMC_STAT_DEFERRED);
 	u64 asked = policy_stat(SMC_STAT_UPGRADE_ASKED);
-	unsigned long until = jiffies + PATIENCE;
 	struct smc_link *link;
 	struct smc_lgr *lgr;
 
@@ -814,10 +862,7 @@ static void requests_judged(struct kunit *test)
 	lgr = policy_group_up(test, SMC_SERVER);
 	link = smc_lgr_get_link(lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, link);
-	policy_client(test, AF_INET, 1);
-	KUNIT_ASSERT_EQ(test, policy_connect(), 0);
-	while (policy_stat(SMC_STAT_DEFERRED) == deferred && time_before(jiffies, until))
-		usleep_range(1000, 2000);
+	policy_connect_child(test);
 	policy_request(link, 8, 1);
 	policy_expect_refusal(test, link, 8, SMC_UPGRADE_UNKNOWN, SMC_STAT_UPGRADE_UNKNOWN,
 			      unknown);
@@ -854,12 +899,38 @@ static void requests_judged(struct kunit *test)
 	smc_link_put(link);
 }
 
+/* SMC_OWN_UPGRADE_BYTES of a listener: its children refuse for good, or ask for patience. */
+static void requests_refused_by_socket(struct kunit *test)
+{
+	u64 excluded = policy_stat(SMC_STAT_UPGRADE_EXCLUDED);
+	u64 later = policy_stat(SMC_STAT_UPGRADE_LATER);
+	struct smc_link *link;
+	struct smc_lgr *lgr;
+
+	policy_listen(test, PF_SMC);
+	WRITE_ONCE(smc_sk(env.waiting->sk)->upgrade_bytes, 0);
+	lgr = policy_group_up(test, SMC_SERVER);
+	link = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	policy_connect_child(test);
+	policy_request(link, 8, 0);
+	policy_expect_refusal(test, link, 8, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
+			      excluded);
+	WRITE_ONCE(smc_sk(env.waiting->sk)->upgrade_bytes, 1);
+	policy_connect_child(test);
+	policy_request(link, 9, 0);
+	policy_expect_refusal(test, link, 9, SMC_UPGRADE_LATER, SMC_STAT_UPGRADE_LATER, later);
+	smc_link_put(link);
+}
+
 static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(upgradable_unknown),
 	KUNIT_CASE(upgradable_replaced),
 	KUNIT_CASE(defer_only_if_kept),
 	KUNIT_CASE(defer_not_with_hs_ctrl),
+	KUNIT_CASE(defer_as_the_socket_says),
 	KUNIT_CASE(ask_finds_no_group),
+	KUNIT_CASE(ask_as_the_socket_says),
 	KUNIT_CASE(ask_without_memory),
 	KUNIT_CASE(ask_unknown),
 	KUNIT_CASE(ask_answered_badly),
@@ -869,6 +940,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(excluded_is_seen),
 	KUNIT_CASE(accept_plain),
 	KUNIT_CASE(requests_judged),
+	KUNIT_CASE(requests_refused_by_socket),
 	{}
 };
 

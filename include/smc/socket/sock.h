@@ -43,6 +43,9 @@ enum smc_mode {
 #define SMC_PROTO_IPV4	0
 #define SMC_PROTO_IPV6	1
 
+/* smc_sock.upgrade_bytes: that of the namespace */
+#define SMC_UPGRADE_BYTES_NET	(-1)
+
 /* bits of smc_sock->flags */
 enum smc_sock_flag {
 	SMC_SF_HS,		/* a handshake uses the clcsock; cleared exactly once */
@@ -76,6 +79,7 @@ enum smc_sock_flag {
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
  * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
  * @link_policy: SOL_SMC SMC_OWN_LINK_POLICY, of this and later connections
+ * @upgrade_bytes: SOL_SMC SMC_OWN_UPGRADE_BYTES, or SMC_UPGRADE_BYTES_NET
  * @began_at: jiffies when the connection became TCP or SMC
  * @began_bytes: TCP mode: bytes that the clcsock had carried then, those of a handshake
  * @autosmc: the connection as AUTOSMC knows it; set before its handshake
@@ -109,6 +113,7 @@ struct smc_sock {
 	u32 own_reason;
 	u32 peer_reason;
 	s8 link_policy;
+	int upgrade_bytes;
 	unsigned long began_at;
 	u64 began_bytes;
 	struct smc_autosmc_conn autosmc;

@@ -31,6 +31,14 @@
  */
 #define SMC_OWN_LINK_POLICY			130
 
+/*
+ * SOL_SMC, int: when a connection that may begin as TCP asks to continue over RDMA: -1, the
+ * default, as net.smc.upgrade_bytes says; otherwise after so many bytes, 0: it begins with a
+ * rendezvous, and as a server refuses requests. No effect while that sysctl is 0. Accepted sockets
+ * inherit it from their listener.
+ */
+#define SMC_OWN_UPGRADE_BYTES			131
+
 /* ---- which module this is ---- */
 
 /*
