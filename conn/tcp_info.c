@@ -12,6 +12,7 @@
 #include <smc/base/events.h>
 #include <smc/conn/conn.h>
 #include <smc/conn/tcp_info.h>
+#include <smc/conn/upgrade.h>
 #include <smc/lgr/link.h>
 
 /* Weights of a new sample as in RFC 6298. */
@@ -222,6 +223,19 @@ void smc_tcpinfo_fill(const struct smc_conn *conn, struct tcp_info *info)
 	info->tcpi_delivery_rate_app_limited = !info->tcpi_notsent_bytes;
 }
 
+/* Bytes that TCP carried before a connection was upgraded. */
+static void tcpinfo_get_tcp_bytes(const struct smc_conn *conn, struct smc_conn_stats *stats)
+{
+	const struct smc_conn_upgrade *up = conn->upgrade;
+
+	if (!up)
+		return;
+	stats->tcp_tx_known = up->tx_known;
+	stats->tcp_tx = up->tx_s;
+	stats->tcp_rx_known = up->rx_s.known;
+	stats->tcp_rx = up->rx_s.s;
+}
+
 /**
  * smc_tcpinfo_get_stats() - Read the statistics of a connection
  * @conn: connection
@@ -262,6 +276,7 @@ void smc_tcpinfo_get_stats(const struct smc_conn *conn, struct smc_conn_stats *s
 						      "orderly move";
 		stats->move_age = (u32)ktime_get_boottime_seconds() - m->moved_at;
 	}
+	tcpinfo_get_tcp_bytes(conn, stats);
 }
 
 /**

@@ -158,6 +158,18 @@ static int diag_put_moves(struct sk_buff *skb, const struct smc_conn_stats *s)
 	return 0;
 }
 
+/* What TCP carried of a connection that was upgraded. */
+static int diag_put_tcp_bytes(struct sk_buff *skb, const struct smc_conn_stats *s)
+{
+	if (s->tcp_tx_known &&
+	    nla_put_u64_64bit(skb, SMC_DIAG_STAT_TCP_TX, s->tcp_tx, SMC_DIAG_STAT_PAD))
+		return -EMSGSIZE;
+	if (s->tcp_rx_known &&
+	    nla_put_u64_64bit(skb, SMC_DIAG_STAT_TCP_RX, s->tcp_rx, SMC_DIAG_STAT_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int diag_put_stats(struct sk_buff *skb, const struct smc_conn_stats *s)
 {
 	struct nlattr *nest = nla_nest_start(skb, SMC_DIAG_OWN_STATS);
@@ -172,7 +184,7 @@ static int diag_put_stats(struct sk_buff *skb, const struct smc_conn_stats *s)
 	    nla_put_u32(skb, SMC_DIAG_STAT_RX_MSGS, s->rx_msgs) ||
 	    nla_put_u32(skb, SMC_DIAG_STAT_TX_DATA_MSGS, s->tx_data_msgs) ||
 	    nla_put_u32(skb, SMC_DIAG_STAT_RX_DATA_MSGS, s->rx_data_msgs) ||
-	    diag_put_times(skb, s) || diag_put_moves(skb, s))
+	    diag_put_times(skb, s) || diag_put_moves(skb, s) || diag_put_tcp_bytes(skb, s))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

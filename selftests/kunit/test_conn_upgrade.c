@@ -1362,6 +1362,18 @@ static void upgrade_accept_unusable(struct kunit *test)
 	upgrade_env_drop(&u);
 }
 
+/* What statistics say about a direction that has changed over; -1: it has not. */
+static void upgrade_expect_tcp_bytes(struct kunit *test, struct upgrade_env *u, s64 tx, s64 rx)
+{
+	struct smc_conn_stats stats;
+
+	spin_lock_bh(&u->e.conn->lock);
+	smc_tcpinfo_get_stats(u->e.conn, &stats);
+	spin_unlock_bh(&u->e.conn->lock);
+	KUNIT_EXPECT_EQ(test, stats.tcp_tx_known ? (s64)stats.tcp_tx : -1, tx);
+	KUNIT_EXPECT_EQ(test, stats.tcp_rx_known ? (s64)stats.tcp_rx : -1, rx);
+}
+
 /* Agreement and S are counted, whether a socket still looks or not, and once. */
 static void upgrade_counted(struct kunit *test)
 {
@@ -1374,13 +1386,16 @@ static void upgrade_counted(struct kunit *test)
 	upgrade_env_receive(&u, 1, SMC_CDC_EXT_GO);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADED) - upgraded, 1);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADE_TCP_BYTES) - bytes, 0);
+	upgrade_expect_tcp_bytes(test, &u, -1, -1);
 	upgrade_env_receive(&u, 2, SMC_CDC_EXT_S);
+	upgrade_expect_tcp_bytes(test, &u, -1, ENV_S);
 	upgrade_env_receive(&u, 3, SMC_CDC_EXT_S);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADE_TCP_BYTES) - bytes, ENV_S);
 	smc_conn_upgrade_shut_gate(u.e.conn, 7);
 	smc_conn_upgrade_shut_gate(u.e.conn, 7);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADE_TCP_BYTES) - bytes,
 			ENV_S + 7);
+	upgrade_expect_tcp_bytes(test, &u, 7, ENV_S);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_UPGRADED) - upgraded, 1);
 	upgrade_env_end(&u);
 }

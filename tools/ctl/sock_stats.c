@@ -38,6 +38,8 @@ void ctl_sock_add_stats(struct json_object *sock, const struct nlattr *nest)
 		{ SMC_DIAG_STAT_MOVE_AGE, "move_age" },
 		{ SMC_DIAG_STAT_LAST_SENT, "last_sent_msecs" },
 		{ SMC_DIAG_STAT_LAST_RECEIVED, "last_received_msecs" },
+		{ SMC_DIAG_STAT_TCP_TX, "tcp_tx_bytes" },
+		{ SMC_DIAG_STAT_TCP_RX, "tcp_rx_bytes" },
 	};
 	const struct nlattr *tb[SMC_DIAG_STAT_MAX + 1] = { NULL };
 	struct json_object *stats;

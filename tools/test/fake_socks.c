@@ -83,6 +83,8 @@ static void stats_put(struct nlmsghdr *nlh)
 	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_MOVE_AGE, 77);
 	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_LAST_SENT, 40);
 	mnl_attr_put_u32(nlh, SMC_DIAG_STAT_LAST_RECEIVED, 41);
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_TCP_TX, 20001);
+	mnl_attr_put_u64(nlh, SMC_DIAG_STAT_TCP_RX, 0);
 	mnl_attr_nest_end(nlh, nest);
 }
 

@@ -84,6 +84,11 @@ struct smc_tcpinfo {
  * @move_reason: static text, why the last link was left; NULL: there was no move
  * @last_sent: milliseconds since bytes were posted
  * @last_received: milliseconds since bytes arrived
+ * @tcp_tx: byte S of our direction: bytes that TCP carried before those of @tx_bytes, if
+ *	@tcp_tx_known
+ * @tcp_rx: byte S of the peer's direction, if @tcp_rx_known
+ * @tcp_tx_known: the connection began as TCP, and this direction has changed over
+ * @tcp_rx_known: likewise
  */
 struct smc_conn_stats {
 	u64 tx_bytes;
@@ -106,6 +111,10 @@ struct smc_conn_stats {
 	const char *move_reason;
 	u32 last_sent;
 	u32 last_received;
+	u64 tcp_tx;
+	u64 tcp_rx;
+	bool tcp_tx_known;
+	bool tcp_rx_known;
 };
 
 void smc_tcpinfo_init(struct smc_conn *conn);

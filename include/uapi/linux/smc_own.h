@@ -128,7 +128,13 @@
 #define SMC_DIAG_STAT_MOVE_AGE		19	/* u64, seconds since the last one */
 #define SMC_DIAG_STAT_LAST_SENT		20	/* u32, ms since data was sent */
 #define SMC_DIAG_STAT_LAST_RECEIVED	21	/* u32, ms since data was received */
-#define SMC_DIAG_STAT_MAX		21
+/*
+ * Bytes that TCP carried before the connection changed over to RDMA, which are not in TX_BYTES and
+ * RX_BYTES. Absent: this direction has not, or the connection began over RDMA.
+ */
+#define SMC_DIAG_STAT_TCP_TX		22	/* u64 */
+#define SMC_DIAG_STAT_TCP_RX		23	/* u64 */
+#define SMC_DIAG_STAT_MAX		23
 
 /*
  * A connection whose mode is TCP, but which is no fallback: it began as TCP, and may change over to

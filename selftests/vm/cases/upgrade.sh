@@ -170,11 +170,32 @@ case_tcp()
 	threshold "$BYTES"
 }
 
+# watch_tcp_bytes: until /run/stream.end notes what a connection shows that has changed over both ways
+watch_tcp_bytes()
+{
+	while [ ! -e /run/stream.end ]; do
+		/t/smcctl -j sock --stats | tr -d ' \n' |
+			sed -n 's/.*"tcp_tx_bytes":\([0-9]*\),"tcp_rx_bytes":\([0-9]*\).*/\1 \2/p' \
+			> /run/stream.now
+		[ ! -s /run/stream.now ] || mv /run/stream.now /run/stream.bytes
+		sleep 0.05
+	done
+}
+
 case_stream()
 {
 	before
+	rm -f /run/stream.end /run/stream.bytes
+	watch_tcp_bytes &
+	watcher=$!
 	traffic stream:16
+	touch /run/stream.end
+	wait "$watcher"
 	changed 1 8388608
+	# it alone has changed over: the others carry less than the threshold
+	read -r sent got < /run/stream.bytes || fail "no connection shows what TCP has carried"
+	expect "bytes over TCP, $sent sent and $got received" "$((sent + got))" -eq \
+		"$(grown upgrade_tcp_bytes)"
 }
 
 case_random()
