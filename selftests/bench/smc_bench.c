@@ -39,7 +39,7 @@
  * struct options - the command line
  * @client: parameters of the client operations
  * @require: mode that every measured connection must have
- * @shorts: ... those of the row connect_autosmc, whose stream has @require
+ * @shorts: ... those of the rows connect_autosmc, whose stream has @require, and connect_upgrade
  * @label: name of the measured module or family in the output
  * @rows: names of the rows to measure, comma separated, NULL for all
  * @target_ms: length of one stream measurement
@@ -389,6 +389,12 @@ static int run_connect_rate(const struct row *row, double *value, struct trf_out
 	return measure_connects(row, opt.require, value, out);
 }
 
+/* As connect_rate, of connections that begin as TCP, and carry too little to change over. */
+static int run_connect_upgrade(const struct row *row, double *value, struct trf_outcome *out)
+{
+	return measure_connects(row, opt.shorts, value, out);
+}
+
 /* Bytes pass over a stream, and it has the mode that is required. */
 static int check_stream(int fd, struct trf_outcome *out)
 {
@@ -467,6 +473,11 @@ static const struct row rows[] = {
 /* Only if it is named: the caller turns AUTOSMC on before. */
 static const struct row row_autosmc = {
 	"connect_autosmc",	run_connect_autosmc,	1,		1,	"1/s",	true, 0
+};
+
+/* ... or upgrade in place, and has had connections that teach which server can. */
+static const struct row row_upgrade = {
+	"connect_upgrade",	run_connect_upgrade,	1,		1,	"1/s",	true, 0
 };
 
 static bool row_is_named(const char *name)
@@ -557,6 +568,10 @@ static int measure_all(void)
 			done++;
 			err |= !!measure_row(&row_autosmc);
 		}
+		if (row_is_named(row_upgrade.name)) {
+			done++;
+			err |= !!measure_row(&row_upgrade);
+		}
 	}
 	if (!done)
 		fprintf(stderr, "no such row\n");
@@ -573,7 +588,8 @@ static void bad_usage(void)
 		"  --label L     name in the output (default: the family)\n"
 		"  --rows A,B    only these rows\n"
 		"  --require M   smc or tcp: any other mode is an error\n"
-		"  --shorts M    of short connections of connect_autosmc (default: --require)\n"
+		"  --shorts M    of short connections of connect_autosmc, connect_upgrade\n"
+		"                (default: --require)\n"
 		"  --ms N        length of one stream measurement (default %u)\n"
 		"  --count N     messages of a ping-pong, four times the connects (default %u)\n"
 		"  --runs N      measurements of each row (default %u)\n"
@@ -582,7 +598,7 @@ static void bad_usage(void)
 		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		fprintf(stderr, " %s", rows[i].name);
-	fprintf(stderr, " sizes %s\n", row_autosmc.name);
+	fprintf(stderr, " sizes %s %s\n", row_autosmc.name, row_upgrade.name);
 	exit(2);
 }
 

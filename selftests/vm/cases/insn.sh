@@ -11,7 +11,9 @@
 #            to ask for RDMA; loopback: ours over smc_lo in place of rxe; foreign: ours without
 #            immediate values, as with an in-tree peer
 #   ROWS     rows of smc_bench, comma separated; default: all but those that must be named. In
-#            connect_autosmc AUTOSMC makes short connections of ours TCP; a stream stays SMC
+#            connect_autosmc AUTOSMC makes short connections of ours TCP; a stream stays SMC. In
+#            connect_upgrade those of ours begin as TCP, and carry too little to change over. These two
+#            are the last ones of a list, in this order
 #   MS, COUNT   see smc_bench
 #   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
 
@@ -85,6 +87,38 @@ bench_autosmc()
 	expect "bytes of the stream by RDMA WRITE" "$(grown tx_write_bytes)" -ge 2097152
 }
 
+no_group()
+{
+	[ -z "$(/t/smcctl linkgroup | awk 'NR > 1')" ]
+}
+
+# bench_upgrade LABEL: the row connect_upgrade
+bench_upgrade()
+{
+	case $1 in
+	tcp|intree)
+		bench "$1" connect_upgrade
+		return
+		;;
+	esac
+	echo 100000 > /proc/sys/net/smc/upgrade_bytes
+	# those that exist have not announced it; the other end of a group is here, too, and goes with it
+	for id in $(/t/smcctl linkgroup | awk 'NR > 1 { print $1 }'); do
+		/t/smcctl linkgroup del "$id" now || :
+	done
+	wait_for 20 no_group || fail "a group stays"
+	# the first one makes the group, and shows that the server upgrades
+	/t/smc_traffic client --connect "$(own_addr)" --family "$family" connects:8 ||
+		fail "$1: no connection"
+	before
+	bench "$1" connect_upgrade --shorts tcp
+	echo 0 > /proc/sys/net/smc/upgrade_bytes
+	expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
+	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
+	# both ends are here
+	expect "began as TCP" "$(grown deferred)" -eq $((COUNT / 2))
+}
+
 measure()
 {
 	rnic=rxe0
@@ -126,18 +160,20 @@ measure()
 			fail "$1: no connection"
 		before
 	}
-	case $ROWS in
-	# the last one of a list
+	rows=${ROWS%,connect_upgrade}
+	case $rows in
+	# the last one of a list, but for connect_upgrade
 	*,connect_autosmc)
-		bench "$1" "${ROWS%,*}"
+		bench "$1" "${rows%,*}"
 		bench_autosmc "$1"
 		;;
-	*)	bench "$1" "$ROWS" ;;
+	*)	bench "$1" "$rows" ;;
 	esac
 	[ "$1" != foreign ] || {
 		expect "immediate values" "$(stat_of tx_imm)" -eq 0
 		expect "CDC messages" "$(stat_of tx_cdc)" -gt 0
 	}
+	[ "$rows" = "$ROWS" ] || bench_upgrade "$1"
 	[ "$1" != upgrade ] || {
 		expect "deferred" "$(grown deferred)" -ge 2
 		expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
