@@ -70,7 +70,7 @@ while [ $# -gt 0 ]; do
 		[ "$1" = --budget ] && budget=check || budget=figures
 		profile=y bed=insn labels=' intree ours '
 		BENCH_ROWS=first_contact,stream_64k,pingpong_1,sendfile_64k,zerocopy_64k,splice_64k
-		BENCH_ROWS=$BENCH_ROWS,splice_lend_64k,connect_rate,connect_autosmc
+		BENCH_ROWS=$BENCH_ROWS,splice_lend_64k,connect_rate,connect_autosmc,connect_upgrade
 		shift
 		continue
 		;;
