@@ -10,7 +10,8 @@
 #            the module; upgrade: ours with connections that begin as TCP, and carry too little
 #            to ask for RDMA; loopback: ours over smc_lo in place of rxe; foreign: ours without
 #            immediate values, as with an in-tree peer
-#   ROWS     rows of smc_bench, comma separated; default: all but those that must be named. In
+#   ROWS     rows of smc_bench, comma separated; default: all but those that must be named, and the
+#            fallback_* of smc_knock, unless PROFILE is set, which has no marks for them. In
 #            connect_autosmc AUTOSMC makes short connections of ours TCP; a stream stays SMC. In
 #            connect_upgrade those of ours begin as TCP, and carry too little to change over. These two
 #            are the last ones of a list, in this order
@@ -119,6 +120,29 @@ bench_upgrade()
 	expect "began as TCP" "$(grown deferred)" -eq $((COUNT / 2))
 }
 
+# knock LABEL ROW FAMILY PORT: one row of smc_knock
+knock()
+{
+	/t/smc_knock --insn --connect "$(own_addr)" --label "$1" --row "$2" --family "$3" \
+		--port "$4" --over none || fail "$1: $2"
+}
+
+# fallbacks LABEL: connections that become TCP, as the server or the client has no SMC socket. For
+# TCP both rows are the same.
+fallbacks()
+{
+	/t/smc_knock --serve --family inet --port 4431 &
+	plain=$!
+	/t/smc_knock --serve --family "$family" --port 4432 &
+	mixed=$!
+	await_server 4431
+	await_server 4432
+	knock "$1" fallback_plain_server "$family" 4431
+	knock "$1" fallback_plain_client inet 4432
+	kill "$plain" "$mixed"
+	wait "$plain" "$mixed" 2> /dev/null || :
+}
+
 measure()
 {
 	rnic=rxe0
@@ -169,6 +193,7 @@ measure()
 		;;
 	*)	bench "$1" "$rows" ;;
 	esac
+	[ -n "$ROWS" ] || [ -n "${PROFILE:-}" ] || fallbacks "$1"
 	[ "$1" != foreign ] || {
 		expect "immediate values" "$(stat_of tx_imm)" -eq 0
 		expect "CDC messages" "$(stat_of tx_cdc)" -gt 0
