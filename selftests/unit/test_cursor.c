@@ -242,7 +242,8 @@ static void urgent_company(void)
 
 	for (i = 0; i < 20000; i++) {
 		reserve = unit_below(2) * 16;
-		len = 1 + unit_below(3 * K16);
+		/* by chance, one of two runs would have none of 1 byte */
+		len = i % 1000 ? 1 + unit_below(3 * K16) : 1;
 		smc_ring_tx_init(&tx, 4 * K16, K16, reserve);
 		smc_ring_tx_prepare(&tx, len);
 		stop = tx.prepared;
@@ -261,7 +262,7 @@ static void urgent_company(void)
 			tx.peer_consumed += unread ? 1 + unit_below(unread) : 0;
 		}
 	}
-	CHECK(alone > 0);
+	CHECK(alone >= 20);
 	CHECK(many > 19000);
 }
 
