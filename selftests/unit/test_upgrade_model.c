@@ -513,8 +513,9 @@ static void push(struct model *m, struct end *e)
 	struct cdc c = { .valid = 1, .s = NO_S, .cons = e->consumed };
 	unsigned int i = 0;
 
-	/* new bytes only for an element that is the peer's */
+	/* new bytes only for an element that is the peer's, or that it gives to nobody else */
 	LAW(e->prepared == e->sent_max || to->claim[m->gen] == HELD ||
+	    to->claim[m->gen] == KEPT ||
 	    to->agree[m->gen] != SMC_UPGRADE_SMC || m->drained[index_of(m, to)]);
 	e->sent = e->prepared;
 	if (e->sent > e->sent_max)
