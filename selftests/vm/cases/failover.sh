@@ -161,6 +161,23 @@ start_client()
 
 SIDE="${INTREE:+--intree $INTREE}"
 
+# show_ends: links, and what else they could use
+show_ends()
+{
+	/t/smcctl link
+	/t/smcctl device
+	/t/smcctl pnet
+	/usr/sbin/rdma link
+	/usr/sbin/rdma resource show qp
+	dmesg | grep 'smc: ' | tail -n 8
+}
+
+fail_links()
+{
+	show_ends
+	fail "not $GROUP links"
+}
+
 start_traffic()
 {
 	rm -f /run/client.*
@@ -168,8 +185,7 @@ start_traffic()
 	start_client first "stream:$MIB"
 	wait_for 60 all_links || {
 		cat /run/client.first
-		/t/smcctl link
-		fail "not $GROUP links: $(/usr/sbin/rdma resource show qp)"
+		fail_links
 	}
 	while [ "$started" -le "$STREAMS" ]; do
 		start_client "stream.$started" "stream:$MIB"
@@ -340,12 +356,12 @@ cut()
 		start_traffic
 	fi
 	wait_for 60 all_connected || {
-		/t/smcctl link
+		show_ends
 		tail -n 2 /run/client.* 2> /dev/null
 		! ours || awk '$2 != 0' /proc/net/smc_stat
 		fail "not all are connected"
 	}
-	wait_for 60 all_links || fail "not $GROUP links: $(/usr/sbin/rdma resource show qp)"
+	wait_for 60 all_links || fail_links
 	if [ -n "$EARLY" ]; then
 		usleep "$(random_below "$EARLY")"
 		! ours || expect "connections on the link that is cut" "$(conns_over rxe0)" -ge 1
@@ -909,7 +925,7 @@ cut_closing()
 		rm -f /run/client.*
 		started=0
 		start_client idle "idle:$((20 * SLOWNESS))"
-		wait_for 60 all_links || fail "not $GROUP links: $(/t/smcctl link)"
+		wait_for 60 all_links || fail_links
 		# less than the 60 s that a closed connection has for what it holds
 		start_client part "part:$((15 + 5 * SLOWNESS))"
 		wait_for 60 grep -q 'all have parted' /run/client.part ||
