@@ -947,14 +947,13 @@ static const struct smc_upgrade_events upgrade_llc_events = {
 	.ended = upgrade_ended,
 };
 
-/* Return the bytes after which a client asks, 0: it does not. */
+/* Return the bytes after which a client asks, 0: it does not, as nobody of its namespace does. */
 static u32 upgrade_get_threshold(const struct smc_sock *smc)
 {
+	u32 all = READ_ONCE(smc_settings_get(sock_net(&smc->inet.sk))->upgrade_bytes);
 	int own = READ_ONCE(smc->upgrade_bytes);
 
-	if (own != SMC_UPGRADE_BYTES_NET)
-		return own;
-	return READ_ONCE(smc_settings_get(sock_net(&smc->inet.sk))->upgrade_bytes);
+	return all && own != SMC_UPGRADE_BYTES_NET ? own : all;
 }
 
 /**

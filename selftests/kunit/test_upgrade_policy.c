@@ -402,6 +402,7 @@ static void ask_finds_no_group(struct kunit *test)
 /* ... and after how many bytes it tries: neither the namespace's number, nor never. */
 static void ask_as_the_socket_says(struct kunit *test)
 {
+	struct smc_settings *sn = smc_settings_get(&init_net);
 	struct smc_sock *smc;
 	struct smc_lgr *lgr;
 
@@ -414,6 +415,12 @@ static void ask_as_the_socket_says(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, policy_send(THRESHOLD - 2, 0, false), THRESHOLD - 2);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 0);
+	/* nobody of the namespace asks */
+	WRITE_ONCE(sn->upgrade_bytes, 0);
+	KUNIT_EXPECT_EQ(test, policy_send(2, 0, false), 2);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, smc->deferred->pause, 0);
+	WRITE_ONCE(sn->upgrade_bytes, THRESHOLD);
 	KUNIT_EXPECT_EQ(test, policy_send(1, 0, false), 1);
 	KUNIT_EXPECT_TRUE(test, policy_wait_job(smc->deferred, HZ));
 }
