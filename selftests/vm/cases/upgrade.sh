@@ -174,7 +174,8 @@ case_tcp()
 watch_tcp_bytes()
 {
 	while [ ! -e /run/stream.end ]; do
-		/t/smcctl -j sock --stats | tr -d ' \n' |
+		# (the line has to end: read fails otherwise)
+		{ /t/smcctl -j sock --stats | tr -d ' \n'; echo; } |
 			sed -n 's/.*"tcp_tx_bytes":\([0-9]*\),"tcp_rx_bytes":\([0-9]*\).*/\1 \2/p' \
 			> /run/stream.now
 		[ ! -s /run/stream.now ] || mv /run/stream.now /run/stream.bytes
