@@ -299,10 +299,13 @@ case_again()
 		sync_signal ready
 	else
 		sync_wait ready || exit 1
-		# longer than the test
-		/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
-			--io block stream:10000 > /run/client 2>&1 &
-		traffic=$!
+		# longer than the test; several, as one may wait for its peer just when the RNIC goes
+		traffic=
+		for i in 1 2 3 4 5 6 7 8; do
+			/t/smc_traffic client --connect 10.0.0.1 --family smc --require smc --wait 10 \
+				--io block stream:10000 > "/run/client.$i" 2>&1 &
+			traffic="$traffic $!"
+		done
 	fi
 	wait_for 60 streaming || fail "no stream: $(/t/smcctl link)"
 	sync_barrier streaming || exit 1
