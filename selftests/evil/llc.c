@@ -578,7 +578,9 @@ bool el_upgrade_refused(struct el_env *e, struct el_link *l)
 	return false;
 }
 
-/* Our Proposals of version 1 have the native tag here, those of version 2 only in el_marked_cases. */
+/*
+ * Our Proposals of version 1 have the native tag here, those of version 2 only in el_marked_cases.
+ */
 static bool upgrade_flood(struct el_env *e)
 {
 	return e->upgrade && el_is_v1(e->l) ? el_upgrade_refused(e, e->l) :
