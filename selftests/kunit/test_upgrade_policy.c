@@ -173,15 +173,24 @@ static int policy_connect(void)
 	return kernel_connect(env.client, (void *)&env.at, sizeof(env.at), 0);
 }
 
+/* A listener that clients know as a server which upgrades, and a group that leads there. */
+static struct smc_lgr *policy_known_server(struct kunit *test)
+{
+	struct in6_addr here = policy_addr(1);
+	struct smc_lgr *lgr;
+
+	policy_listen(test, AF_INET);
+	lgr = policy_group_up(test, SMC_CLIENT);
+	smc_upgradable_add(&init_net, &here, policy_port());
+	return lgr;
+}
+
 /* A client that is deferred: its server is known, and a group leads there. */
 static struct smc_sock *policy_deferred_client(struct kunit *test, struct smc_lgr **lgr)
 {
-	struct in6_addr here = policy_addr(1);
 	struct smc_sock *smc;
 
-	policy_listen(test, AF_INET);
-	*lgr = policy_group_up(test, SMC_CLIENT);
-	smc_upgradable_add(&init_net, &here, policy_port());
+	*lgr = policy_known_server(test);
 	smc = policy_client(test, PF_SMC, 0);
 	KUNIT_ASSERT_EQ(test, policy_connect(), 0);
 	KUNIT_ASSERT_EQ(test, smc_sock_mode(smc), SMC_MODE_DEFERRED);
@@ -309,9 +318,7 @@ static void defer_not_with_hs_ctrl(struct kunit *test)
 	struct in6_addr here = policy_addr(1);
 	struct smc_sock *smc;
 
-	policy_listen(test, AF_INET);
-	policy_group_up(test, SMC_CLIENT);
-	smc_upgradable_add(&init_net, &here, policy_port());
+	policy_known_server(test);
 	smc = policy_client(test, PF_SMC, 0);
 	KUNIT_EXPECT_TRUE(test, smc_deferred_suits(smc, &here, policy_port()));
 	policy_set_hs_ctrl(test, true);
@@ -329,9 +336,7 @@ static void defer_as_the_socket_says(struct kunit *test)
 	struct in6_addr here = policy_addr(1);
 	struct smc_sock *smc;
 
-	policy_listen(test, AF_INET);
-	policy_group_up(test, SMC_CLIENT);
-	smc_upgradable_add(&init_net, &here, policy_port());
+	policy_known_server(test);
 	smc = policy_client(test, PF_SMC, 0);
 	KUNIT_EXPECT_EQ(test, smc->upgrade_bytes, SMC_UPGRADE_BYTES_NET);
 	WRITE_ONCE(smc->upgrade_bytes, 0);
@@ -657,9 +662,7 @@ static void defer_leaves_probe(struct kunit *test)
 	struct in6_addr here = policy_addr(1);
 	struct smc_sock *smc;
 
-	policy_listen(test, AF_INET);
-	policy_group_up(test, SMC_CLIENT);
-	smc_upgradable_add(&init_net, &here, policy_port());
+	policy_known_server(test);
 	smc_negcache_add(&init_net, &here, policy_port(), SMC_CLC_DECL_TIMEOUT_CL);
 	smc = policy_client(test, PF_SMC, 0);
 	KUNIT_EXPECT_EQ(test, policy_connect(), 0);
@@ -670,12 +673,9 @@ static void defer_leaves_probe(struct kunit *test)
 /* connect() has failed: the next connection of the socket, by sendto(), is TCP. */
 static void defer_failed_fastopen(struct kunit *test)
 {
-	struct in6_addr here = policy_addr(1);
 	struct smc_sock *smc;
 
-	policy_listen(test, AF_INET);
-	policy_group_up(test, SMC_CLIENT);
-	smc_upgradable_add(&init_net, &here, policy_port());
+	policy_known_server(test);
 	policy_release(&env.waiting);
 	smc = policy_client(test, PF_SMC, 0);
 	KUNIT_EXPECT_EQ(test, policy_connect(), -ECONNREFUSED);
