@@ -3,7 +3,7 @@
 """Check a captured run of cases/wire.sh from the packets alone. Prints KTAP.
 
 Usage: wire.py PCAP [--client ADDR] [--server ADDR] --streams N --bytes N
-               [--client-tos N] [--server-tos N] [--further PCAP] [--no-confirm-rkey]
+               [--client-tos N] [--server-tos N] [--further PCAP] [--few-confirm-rkeys]
                [--native] [--announces both|client|server|none] [--foreign client|server]
                [--name NAME]
 
@@ -21,7 +21,7 @@ bytes each way) between the client and the server of smc_traffic. Checked:
     0 unless given;
   - with --further, the same in the capture of the network of the group's second link, which may
     carry some of the payload;
-  - with --no-confirm-rkey, there is no CONFIRM RKEY message;
+  - with --few-confirm-rkeys, each host adds at most one RMB to that of the first contact;
   - nobody sends an immediate value to a peer that has not sent CAPABILITIES, which --announces does
     (both unless given); unless both do, nobody sends any; with --native both sides send some.
 """
@@ -227,9 +227,11 @@ def check_llc(rep, directions, opt):
     # an in-tree client may miss the request, which our server then repeats once (T_CONFIRM_RETRY)
     intree_client = opt.announces == "none" and opt.foreign == "client"
     rep.check("one_first_contact", links in ((2, 3) if intree_client else (2,)), f"LLC: {text}")
-    if opt.no_confirm_rkey:
+    if opt.few_confirm_rkeys:
+        # A group begins with an RMB of two elements. A host that is still closing two connections
+        # when the next one comes adds a region for many. Then it has enough for all of them.
         rkeys = sum(n for name, n in names.items() if name.startswith("confirm_rkey"))
-        rep.check("no_confirm_rkey", rkeys == 0, f"{rkeys} in {opt.streams} connects")
+        rep.check("few_confirm_rkeys", rkeys in (0, 2, 4), f"{rkeys} in {opt.streams} connects")
 
 
 def check_imms(rep, directions, further, opt):
@@ -256,7 +258,7 @@ def parse(argv):
     p.add_argument("--further", metavar="PCAP")
     for side in "client", "server":
         p.add_argument(f"--{side}-tos", type=lambda s: int(s, 0), default=0)
-    p.add_argument("--no-confirm-rkey", action="store_true")
+    p.add_argument("--few-confirm-rkeys", action="store_true")
     p.add_argument("--native", action="store_true")
     p.add_argument("--announces", choices=("both", "client", "server", "none"), default="both")
     p.add_argument("--foreign", choices=("client", "server"))

@@ -108,8 +108,10 @@ case_class()
 case_counters()
 {
 	[ -e /proc/net/smc_stat ] || return 0
-	for s in tx_bytes rx_bytes tx_write_bytes tx_cdc tx_llc first_contact rkey_confirm; do
+	for s in tx_bytes rx_bytes tx_write_bytes tx_cdc tx_llc first_contact rkey_confirm rx_buf_alloc \
+		elem_quarantine; do
 		data "$s" "$(stat_of "$s")"
 	done
 	expect "fallbacks" "$(($(stat_of clnt_fback) + $(stat_of srv_fback)))" -eq 0
+	expect "elements of the RMBs in quarantine" "$(stat_of elem_quarantine)" -eq 0
 }
