@@ -116,14 +116,62 @@ bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev)
 	return begun;
 }
 
-/* Rate a port for a link to the server's end. */
-static unsigned int add_link_client_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
+/* ---- our end of the link ---- */
+
+/**
+ * smc_add_link_client_note_failure() - a link between these RNICs could not be set up
+ * @llc: LLC state
+ * @dev: our device
+ * @port: our port
+ * @gid: GID of the server's RNIC
+ *
+ * Among equal ports a client chooses another one for this RNIC from now on: where not every RNIC
+ * reaches every other one, a choice at random would find a pair that works late, because the pause
+ * after each failure is twice the one before. Whatever the reason was, nothing is lost: a port is
+ * still used if it is the only one, or if the others have failed, too. add_work.
+ */
+void smc_add_link_client_note_failure(struct smc_llc *llc, const struct smc_ib_device *dev,
+				      u8 port, const u8 *gid)
+{
+	struct llc_failed_ends *ends;
+
+	ends = &llc->failed_ends[llc->nfailed_ends++ % LLC_FAILED_ENDS];
+	ends->dev = dev;
+	ends->port = port;
+	memcpy(ends->gid, gid, sizeof(ends->gid));
+}
+
+static bool add_link_client_has_failed(const struct smc_llc *llc, const struct smc_ib_device *dev,
+				       u8 port)
+{
+	const struct llc_failed_ends *ends;
+
+	for (ends = llc->failed_ends; ends < llc->failed_ends + LLC_FAILED_ENDS; ends++)
+		if (ends->dev == dev && ends->port == port &&
+		    !memcmp(ends->gid, llc->add.end.gid, sizeof(ends->gid)))
+			return true;
+	return false;
+}
+
+/**
+ * smc_add_link_client_rate_port() - rate a port for a link to the server's end
+ * @dev: local device
+ * @port: port of @dev
+ * @arg: LLC state; its @add.end is the server's end
+ *
+ * add_work.
+ *
+ * Return: rating, higher is better; 0: no link should be made.
+ */
+unsigned int smc_add_link_client_rate_port(struct smc_ib_device *dev, u8 port, void *arg)
 {
 	const struct smc_llc *llc = arg;
+	unsigned int worth;
 
 	if (!smc_link_wish_fits_port(&llc->add.wish, dev, port))
 		return 0;
-	return smc_topology_rate_port(llc->lgr, dev, port, &llc->add.end);
+	worth = smc_topology_rate_port(llc->lgr, dev, port, &llc->add.end);
+	return worth ? 2 * worth - add_link_client_has_failed(llc, dev, port) : 0;
 }
 
 /* Check the offer and choose our end. Return 0 or the reason to reject (SMC_LLC_REJ_*). */
@@ -137,7 +185,7 @@ static u8 add_link_client_check(struct smc_llc *llc, const struct smc_llc_add_li
 		.existing = &llc->add.first->path,
 		.tcp_peer = &lgr->peer.tcp_addr,
 		.peer_gid = (const union ib_gid *)al->gid,
-		.score = add_link_client_rate_port,
+		.score = smc_add_link_client_rate_port,
 		.arg = llc,
 	};
 	u8 flaw;
@@ -251,8 +299,11 @@ void smc_add_link_client_work(struct work_struct *work)
 		smc_add_link_report_result(llc, link, rc);
 	if (!reason && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
 		smc_llc_send_delete_link(llc->add.first, link->num, SMC_LLC_DEL_LOST_PATH);
-	if (link && rc)
+	if (link && rc) {
+		smc_add_link_client_note_failure(llc, link->path.dev, link->path.port,
+						 req.add_link.gid);
 		smc_lgr_del_link(link, SMC_LINK_SETUP_FAILED);
+	}
 	if (link)
 		smc_link_put(link);
 out:

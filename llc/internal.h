@@ -23,6 +23,7 @@
 #define LLC_ADD_TIME	(8 * HZ)	/* from ADD LINK to a usable link */
 #define LLC_WISH_TIME	(10 * HZ)	/* an order that names the ends of a link */
 #define LLC_WISH_NO_PORT "no suitable RoCE port of this host has that name any more"
+#define LLC_FAILED_ENDS	4		/* pairs of RNICs; a failure more replaces the oldest */
 #define LLC_LINK_NUMS	256		/* link numbers on the wire, of which 0 is unused */
 
 /**
@@ -232,6 +233,18 @@ struct llc_probe {
 };
 
 /**
+ * struct llc_failed_ends - two RNICs between which a link could not be set up
+ * @dev: our device, only compared, never dereferenced; NULL: none
+ * @port: our port
+ * @gid: GID of the peer's RNIC
+ */
+struct llc_failed_ends {
+	const struct smc_ib_device *dev;
+	u8 port;
+	u8 gid[SMC_GID_LEN];
+};
+
+/**
  * struct llc_test_answer - answer to TEST LINK for which no send slot was free: llc/test_link.c
  * @owed: the answer is to be sent
  * @uid: smc_link.uid of the link that owes it
@@ -316,6 +329,8 @@ struct llc_upgrade {
  * @fc: first contact
  * @rkey: request of this host about an RMB
  * @add: ADD LINK exchange
+ * @failed_ends: client: the last failures of that exchange; used by @add_work only
+ * @nfailed_ends: their number so far
  * @delete: DELETE LINK exchanges
  * @recovery: attempts to add a link
  * @cap: limit on the number of links
@@ -346,6 +361,8 @@ struct smc_llc {
 	struct llc_fc fc;
 	struct llc_rkey rkey;
 	struct llc_add add;
+	struct llc_failed_ends failed_ends[LLC_FAILED_ENDS];
+	u32 nfailed_ends;
 	struct llc_delete delete;
 	struct llc_recovery recovery;
 	struct llc_link_cap cap;
@@ -558,6 +575,9 @@ void smc_add_link_client_request(struct smc_llc *llc, struct smc_link *first);
 void smc_add_link_client_request_wish(struct smc_llc *llc, struct smc_link *first);
 bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev);
 void smc_add_link_client_work(struct work_struct *work);
+void smc_add_link_client_note_failure(struct smc_llc *llc, const struct smc_ib_device *dev,
+				      u8 port, const u8 *gid);
+unsigned int smc_add_link_client_rate_port(struct smc_ib_device *dev, u8 port, void *arg);
 
 /* llc/rkey.c */
 void smc_rkey_receive(struct smc_llc *llc, struct smc_link *link, const struct smc_llc_msg *msg);

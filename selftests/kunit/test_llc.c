@@ -5,7 +5,10 @@
  * accepts or answers nothing. The layers above the group are real, the RNIC is a fake.
  */
 #include <linux/delay.h>
+#include <linux/etherdevice.h>
 #include <linux/jiffies.h>
+#include <linux/random.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <smc/base/settings.h>
@@ -2182,6 +2185,50 @@ static void llc_wish_client(struct kunit *test)
 	llc_pair_end(&p);
 }
 
+/* A port that has failed with an RNIC of the server comes after its equals, but before no port. */
+static void llc_client_failed_ends(struct kunit *test)
+{
+	struct smc_ib_device *one, *two;
+	u8 gid[SMC_GID_LEN], mac[SMC_MAC_LEN];
+	struct smc_llc *llc;
+	struct llc_pair p;
+	u32 i;
+
+	llc_one_begin_client(test, &p);
+	one = fake_ib_create(test)->sdev;
+	two = fake_ib_create(test)->sdev;
+	llc = p.lgr->llc;
+	get_random_bytes(gid, sizeof(gid));
+	eth_random_addr(mac);
+	llc->add.end.gid = gid;
+	llc->add.end.mac = mac;
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(one, 1, llc), 6);
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(two, 1, llc), 6);
+	smc_add_link_client_note_failure(llc, one, 1, gid);
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(one, 1, llc), 5);
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(one, 2, llc), 6);
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(two, 1, llc), 6);
+	/* another RNIC of the server */
+	gid[0]++;
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(one, 1, llc), 6);
+	/* a parallel link is refused, whatever failed before */
+	get_random_bytes(&p.first->peer_gid, sizeof(p.first->peer_gid));
+	memcpy(gid, p.first->peer_gid.raw, sizeof(gid));
+	smc_add_link_client_note_failure(llc, p.first->path.dev, p.first->path.port, gid);
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(p.first->path.dev, p.first->path.port,
+							    llc), 0);
+	/* only the last failures count */
+	for (i = 0; i < LLC_FAILED_ENDS; i++)
+		smc_add_link_client_note_failure(llc, two, 1 + i, gid);
+	for (i = 0; i < LLC_FAILED_ENDS; i++)
+		KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(two, 1 + i, llc) % 2, 1);
+	smc_add_link_client_note_failure(llc, one, 1, gid);
+	KUNIT_EXPECT_EQ(test, smc_add_link_client_rate_port(two, 1, llc) % 2, 0);
+	llc->add.end.gid = NULL;
+	llc->add.end.mac = NULL;
+	llc_pair_end(&p);
+}
+
 /* The server refuses the request, or the link is removed by order: the order ends. */
 static void llc_wish_refused(struct kunit *test)
 {
@@ -2613,6 +2660,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_SLOW(llc_wish_gone_server),
 	KUNIT_CASE_SLOW(llc_wish_gone_client),
 	KUNIT_CASE_SLOW(llc_wish_client),
+	KUNIT_CASE(llc_client_failed_ends),
 	KUNIT_CASE(llc_wish_refused),
 	KUNIT_CASE(llc_wish_taken_back),
 	KUNIT_CASE(llc_cap_hint),
