@@ -379,7 +379,7 @@ static void clcsock_bpf_options(struct kunit *test)
 	before = bpf_set_run_ctx(&program);
 	sk->sk_prot->keepalive(sk, 1);
 	KUNIT_EXPECT_TRUE(test, sock_flag(csk, SOCK_KEEPOPEN));
-	KUNIT_EXPECT_FALSE(test, sock_owned_by_user(csk));
+	KUNIT_EXPECT_FALSE(test, sock_owned_by_user_nocheck(csk));
 	KUNIT_EXPECT_EQ(test, sock->ops->set_rcvlowat(sk, 100), -EOPNOTSUPP);
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
 	sk->sk_prot->keepalive(sk, 0);
