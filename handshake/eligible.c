@@ -55,7 +55,8 @@ static u32 eligible_find_path(struct net *net, struct net_device *ndev,
  * smc_hs_check_eligible() - check rules, IPsec, route and path of a connection
  * @net: namespace
  * @clcsock: connected clcsock
- * @path: out: device and port, without a reference: to be compared only
+ * @path: out, with the result 0: device and port, to be compared only; the device is pinned until
+ *	smc_path_unpin()
  * @vlan: out: VLAN
  * @count: a rule that matches counts the connection
  *

@@ -721,6 +721,7 @@ static struct smc_lgr *upgrade_find_group(struct smc_sock *smc, bool count)
 	smc_rules_path(smc->clcsock.sock->sk, &ends);
 	lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, &ends.local.addr, vlan, &path,
 				   SMC_CAP_UPGRADE);
+	smc_path_unpin(&path);
 	/* as one that is full */
 	if (lgr && !smc_upgrade_has_slot(lgr)) {
 		smc_lgr_put(lgr);
@@ -802,6 +803,7 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 {
 	struct net *net = sock_net(smc_sock_sk(smc));
 	struct smc_path path;
+	bool served;
 	u16 vlan;
 	u32 rc;
 
@@ -814,8 +816,11 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan, false);
 	if (rc == SMC_CLC_DECL_NO_ROUTE)
 		return SMC_UPGRADE_LATER;
-	return rc || !smc_lgr_serves_path(lgr, &path, vlan) ? SMC_UPGRADE_EXCLUDED :
-							      SMC_UPGRADE_YES;
+	if (rc)
+		return SMC_UPGRADE_EXCLUDED;
+	served = smc_lgr_serves_path(lgr, &path, vlan);
+	smc_path_unpin(&path);
+	return served ? SMC_UPGRADE_YES : SMC_UPGRADE_EXCLUDED;
 }
 
 /* Server: judge the request, and say yes. Return why not. */
