@@ -119,7 +119,7 @@ bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev)
 /* ---- our end of the link ---- */
 
 /**
- * smc_add_link_client_note_failure() - a link between these RNICs could not be set up
+ * smc_add_link_client_note_failure() - this host could not set up a link between these RNICs
  * @llc: LLC state
  * @dev: our device
  * @port: our port
@@ -299,11 +299,12 @@ void smc_add_link_client_work(struct work_struct *work)
 		smc_add_link_report_result(llc, link, rc);
 	if (!reason && rc && !READ_ONCE(llc->dead) && !READ_ONCE(llc->add.aborted))
 		smc_llc_send_delete_link(llc->add.first, link->num, SMC_LLC_DEL_LOST_PATH);
-	if (link && rc) {
+	/* not what the server gives up, which may have been ordered to have another link */
+	if (link && reason)
 		smc_add_link_client_note_failure(llc, link->path.dev, link->path.port,
 						 req.add_link.gid);
+	if (link && rc)
 		smc_lgr_del_link(link, SMC_LINK_SETUP_FAILED);
-	}
 	if (link)
 		smc_link_put(link);
 out:

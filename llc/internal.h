@@ -233,7 +233,7 @@ struct llc_probe {
 };
 
 /**
- * struct llc_failed_ends - two RNICs between which a link could not be set up
+ * struct llc_failed_ends - two RNICs between which this host could not set up a link
  * @dev: our device, only compared, never dereferenced; NULL: none
  * @port: our port
  * @gid: GID of the peer's RNIC
@@ -329,7 +329,7 @@ struct llc_upgrade {
  * @fc: first contact
  * @rkey: request of this host about an RMB
  * @add: ADD LINK exchange
- * @failed_ends: client: the last failures of that exchange; used by @add_work only
+ * @failed_ends: client: its last failures in that exchange; used by @add_work only
  * @nfailed_ends: their number so far
  * @delete: DELETE LINK exchanges
  * @recovery: attempts to add a link
