@@ -91,7 +91,7 @@ unload:
 demo:
 	@$(TOP)/scripts/demo.sh
 
-## check: all tests (needs root for package installation, Debian 12); BED=uml: those in User Mode Linux
+## check: the gate, most tests (needs root for package installation, Debian 12); BED=uml: those in User Mode Linux
 check:
 ifeq ($(BED),uml)
 	@$(TOP)/scripts/check.sh uml
@@ -103,7 +103,7 @@ endif
 check-debug:
 	@$(TOP)/scripts/check.sh debug
 
-## check-static: style, static analysis, layers, both kernels with gcc and clang
+## check-static: style, static analysis, layers, three kernels with gcc, one with clang
 check-static:
 	@$(TOP)/scripts/check-static.sh
 
@@ -127,7 +127,7 @@ htmldocs:
 check-layers:
 	@$(TOP)/scripts/check-layers.py
 
-## check-packages: packages are made and installed in a Debian tree; DKMS builds for two kernels
+## check-packages: packages are made and installed in a Debian tree; DKMS builds for 6.1 (for two: make check-long)
 check-packages:
 	@$(TOP)/scripts/check-packages.sh
 
