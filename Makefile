@@ -24,8 +24,8 @@ MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 # In a staging folder depmod would see these modules alone: packages run it when they are installed.
 INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
 
-.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static matrix check-unit prove htmldocs \
-	check-layers check-packages coverage check-vm check-debug check-long check-programs repeat vm bench profile bench-failover fuzz tools
+.PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static matrix check-docs check-unit prove \
+	htmldocs check-layers check-packages coverage check-vm check-debug check-long check-programs repeat vm bench profile bench-failover fuzz tools
 
 all: modules
 
@@ -110,6 +110,10 @@ check-static:
 ## matrix: build the modules for each kernel of KDIRS: names of selftests/vm/fetch.sh, or folders; default: Debian's
 matrix:
 	@$(TOP)/scripts/check-matrix.sh $(KDIRS)
+
+## check-docs: the pages of Documentation/ against the code, and their links
+check-docs:
+	@$(TOP)/scripts/check-docs.sh
 
 ## check-unit: protocol unit, model and short fuzz tests, foreign byte orders
 check-unit:

@@ -9,6 +9,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top/Documentation" || exit 1
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+"$top/scripts/install-packages.sh" "$top/scripts/packages.txt" || exit 1
 "$top/scripts/sources.sh" -c > "$tmp/sources" || exit 1
 sed "s|^|$top/|" "$tmp/sources" > "$tmp/c"
 "$top/scripts/sources.sh" -h | sed "s|^|$top/|" > "$tmp/h"
