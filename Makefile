@@ -159,10 +159,11 @@ profile:
 bench-failover:
 	@$(TOP)/scripts/bench-failover.sh
 
-## check-long: 100 random failures of links, readers that do nothing, and 1000 busy sockets, for minutes
+## check-long: the demo, 100 random failures of links, readers that do nothing, and 1000 busy sockets, for minutes
 check-long: export FLAPS := $(or $(FLAPS),100)
 check-long: export STRESS_FOR := $(or $(STRESS_FOR),600)
 check-long:
+	@$(TOP)/scripts/demo.sh
 	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-flaps-loss uml-flaps-delay uml-stress uml-api-more uml-api-loopback \
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
