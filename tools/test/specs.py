@@ -6,6 +6,7 @@ Prints what differs, nothing if all is well. Needs python3-yaml, and a C compile
 <linux/smc.h> is.
 
 Usage: specs.py names|types|checks|commands|events|nests|tables|docs
+       specs.py schema FOLDER	with YNL's own schemas, which are in FOLDER; needs python3-jsonschema
        specs.py rst	prints Documentation/netlink.rst
 """
 import os
@@ -52,6 +53,7 @@ def upper(name):
 
 class Spec:
     def __init__(self, path):
+        self.path = path
         self.yaml = yaml.safe_load(path.read_text())
         self.ops = self.yaml["operations"]["list"]
         self.sets = {}		# set: {attribute: its yaml, with "value" and "c"}
@@ -393,6 +395,20 @@ def check_docs():
                     yield f"{name}, {attr['name']}: no doc"
 
 
+def check_schema(folder):
+    """By the schema of the protocol, as the tools of YNL do. Its $schema is no address that jsonschema knows."""
+    import jsonschema
+
+    for spec in SPECS:
+        path = pathlib.Path(folder, f"{spec.yaml['protocol']}.yaml")
+        schema = jsonschema.Draft7Validator(yaml.safe_load(path.read_text()))
+        for error in schema.iter_errors(yaml.safe_load(spec.path.read_text())):
+            yield f"{spec.path.name}: {'/'.join(map(str, error.absolute_path))}: {error.message}"
+        # ... or it would say nothing about anything
+        if schema.is_valid({"name": "x", "protocol": spec.yaml["protocol"], "no such key": 1}):
+            yield f"{path}: accepts any key"
+
+
 # ---- the page ----
 
 HEAD = """.. SPDX-License-Identifier: GPL-2.0-only
@@ -401,10 +417,11 @@ Netlink
 #######
 
 The generic netlink families of the module, from their specs, `smc_gen_netlink.yaml <netlink/smc_gen_netlink.yaml>`_ and
-`smc_pnetid.yaml <netlink/smc_pnetid.yaml>`_, which are written in the language of the kernel's YNL tools; no test runs these tools
-with them. ``tools/test/specs.py`` prints this page, and ``tools/test/test_specs.sh`` compares specs, page, headers and code: names,
-numbers, types, limits, privileges, requests, events and multicast groups. Attributes of
-sock_diag are in ``<linux/smc_diag.h>`` and ``<uapi/linux/smc_own.h>``.
+`smc_pnetid.yaml <netlink/smc_pnetid.yaml>`_, which are written in the language of the kernel's YNL tools. The schema of these tools
+accepts them (that of the kernel that is unpacked for User Mode Linux); no test runs the tools with them. ``tools/test/specs.py``
+prints this page, and ``tools/test/test_specs.sh`` compares specs, page, headers and code: names, numbers, types, limits,
+privileges, requests, events and multicast groups. Attributes of sock_diag are in ``<linux/smc_diag.h>`` and
+``<uapi/linux/smc_own.h>``.
 """
 
 
@@ -466,7 +483,7 @@ def main(args):
     if args[0] == "rst":
         print("\n".join(page()))
         return
-    for complaint in globals()[f"check_{args[0]}"]():
+    for complaint in globals()[f"check_{args[0]}"](*args[1:]):
         print(complaint)
 
 

@@ -7,10 +7,18 @@
 cd "$(dirname "$0")/.." || exit 1
 . test/ktap.sh
 
-# differs WHAT: print where the specs differ; a list that cannot be read is a difference, too
+# differs WHAT [FOLDER]: print where the specs differ; a list that cannot be read is a difference, too
 differs()
 {
-	python3 test/specs.py "$1"
+	python3 test/specs.py "$@"
+}
+
+# ynl_schemas: print the folder with YNL's schemas, of the kernel that selftests/uml/build-kernel.sh has unpacked
+ynl_schemas()
+{
+	for f in "${SMC_VM_CACHE:-../.cache/vm}"/uml/src-*/.patched; do
+		[ ! -e "$f" ] || echo "${f%/.patched}/Documentation/netlink"
+	done | tail -n 1
 }
 
 page_differs()
@@ -30,6 +38,14 @@ if python3 -c 'import yaml' 2>/dev/null; then
 	expect 'specs: tables have as many numbers as the code puts' '' differs tables
 	expect 'specs: netlink.rst is what they say (specs.py rst)' '' page_differs
 	expect 'specs: all is documented, and who may call it' '' differs docs
+	schemas=$(ynl_schemas)
+	if [ -z "$schemas" ]; then
+		ktap_skip "specs: valid by YNL's own schema" 'no kernel of selftests/uml/build-kernel.sh is unpacked'
+	elif ! python3 -c 'import jsonschema' 2>/dev/null; then
+		ktap_skip "specs: valid by YNL's own schema" 'python3-jsonschema is not installed'
+	else
+		expect "specs: valid by YNL's own schema" '' differs schema "$schemas"
+	fi
 else
 	ktap_skip 'specs' 'python3-yaml is not installed'
 fi
