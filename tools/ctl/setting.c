@@ -13,6 +13,10 @@
 
 #define FOLDER "/proc/sys/net/smc/"
 #define SWITCH "enabled"
+/* the setting that is no number, but the name of a BPF object; what stands for no object */
+#define HS_CTRL "hs_ctrl"
+#define HS_CTRL_NAME_MAX 15
+#define HS_CTRL_NONE "-"
 
 static bool setting_read(const char *name, char *value, size_t size, bool *writable)
 {
@@ -37,6 +41,29 @@ static bool setting_read(const char *name, char *value, size_t size, bool *writa
 static bool is_number(const char *value)
 {
 	return *value && !value[strspn(value, "0123456789")];
+}
+
+/* No BPF object can have the name that stands for none, nor a blank in its name. */
+static bool is_object_name(const char *value)
+{
+	size_t len = strlen(value);
+
+	return len && len <= HS_CTRL_NAME_MAX && strcspn(value, " \t\r\n\v\f") == len;
+}
+
+/* Return true, or false after an error message. */
+static bool value_check(const char *name, const char *value)
+{
+	bool object = !strcmp(name, HS_CTRL);
+
+	if (object ? is_object_name(value) : is_number(value))
+		return true;
+	if (object)
+		ctl_error("'%s' is no name of a BPF object: 1 to %d characters, or - for none",
+			  value, HS_CTRL_NAME_MAX);
+	else
+		ctl_error("'%s' is no number", value);
+	return false;
 }
 
 /* Return 0 or an errno. */
@@ -64,6 +91,10 @@ static void setting_print_error(const char *name, const char *value, int err)
 		ctl_error("this kernel has no SMC: load the smc module (modprobe smc)");
 	else if (err == ENOENT)
 		ctl_error("the loaded smc module has no setting net.smc.%s", name);
+	else if (err == EOPNOTSUPP && !strcmp(name, HS_CTRL))
+		ctl_error("this kernel and build take no BPF programs: use smcctl policy");
+	else if (err == EINVAL && !strcmp(name, HS_CTRL))
+		ctl_error("there is no BPF object %s", value);
 	else if (err == EINVAL || err == ERANGE)
 		ctl_error("%s is no value of net.smc.%s", value, name);
 	else if (err == EACCES || err == EPERM)
@@ -102,7 +133,7 @@ int ctl_setting_read(struct json_object *settings)
 	while ((d = readdir(dir))) {
 		struct json_object *obj;
 
-		/* one is a name: whoever registers that BPF object selects it, too */
+		/* hs_ctrl is a name: whoever registers that BPF object selects it, too */
 		if (d->d_name[0] == '.' ||
 		    !setting_read(d->d_name, value, sizeof(value), &writable) ||
 		    !is_number(value))
@@ -142,13 +173,12 @@ static int setting_set(const char *name, const char *value)
 		ctl_error("'%s' is no name of a setting", name);
 		return CTL_USAGE;
 	}
-	if (!is_number(value)) {
-		ctl_error("'%s' is no number", value);
+	if (!value_check(name, value))
 		return CTL_USAGE;
-	}
 	if (ctl_genl_is_dry_run())
 		return CTL_OK;
-	err = setting_write(name, value);
+	/* (of an empty text nothing would be written) */
+	err = setting_write(name, strcmp(value, HS_CTRL_NONE) ? value : "\n");
 	if (!err)
 		return CTL_OK;
 	setting_print_error(name, value, err);

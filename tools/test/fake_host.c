@@ -12,6 +12,7 @@
  *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
  *   FAKE_CONNECT  errno of connect(), 0: success
  *   FAKE_NETDEV   name of all netdevs
+ *   FAKE_SETTING  errno of writing a setting
  *   FAKE_CLOCK    the clock advances only in nanosleep()
  */
 #define _GNU_SOURCE
@@ -25,6 +26,7 @@
 #include <linux/types.h>
 #include <net/if.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,13 +185,32 @@ ssize_t fake_readlink(const char *path, char *buf, size_t size)
 	return real(path_translate(path, own, sizeof(own)), buf, size);
 }
 
+static ssize_t setting_refuse(void *cookie, const char *buf, size_t size)
+{
+	(void)cookie;
+	(void)buf;
+	(void)size;
+	errno = atoi(getenv("FAKE_SETTING"));
+	return 0;
+}
+
 FILE *fake_fopen(const char *path, const char *mode)
 {
 	FILE *(*real)(const char *path, const char *mode);
+	bool set = !strncmp(path, SYS, strlen(SYS)) && *mode == 'r' && mode[1] == '+';
 	char own[4096];
+	FILE *f;
 
 	*(void **)&real = dlsym(RTLD_NEXT, "fopen");
-	return real(path_translate(path, own, sizeof(own)), mode);
+	if (set && getenv("FAKE_SETTING"))
+		return fopencookie(NULL, "w", (cookie_io_functions_t){ .write = setting_refuse });
+	f = real(path_translate(path, own, sizeof(own)), mode);
+	/* a value that is written is all of the new one */
+	if (f && set && ftruncate(fileno(f), 0)) {
+		fclose(f);
+		return NULL;
+	}
+	return f;
 }
 
 DIR *fake_opendir(const char *path)

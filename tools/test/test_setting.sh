@@ -45,6 +45,29 @@ expect_usage 'set: a path' "smcctl: '../ipv4/ip_forward' is no name of a setting
 	ctl normal setting set ../ipv4/ip_forward 1
 expect_usage 'set: text' "smcctl: 'many' is no number" ctl normal setting set wmem many
 
+# --- hs_ctrl, the name of a BPF object ---
+expect 'set hs_ctrl' '' ctl normal setting set hs_ctrl fifteen_letters
+expect 'set hs_ctrl: done' fifteen_letters cat "$sys/hs_ctrl"
+object="1 to 15 characters, or - for none"
+for name in sixteen__letters 'a b' ''; do
+	expect_usage "set hs_ctrl: '$name'" "smcctl: '$name' is no name of a BPF object: $object" \
+		ctl normal setting set hs_ctrl "$name"
+done
+expect 'set hs_ctrl: nothing was done' fifteen_letters cat "$sys/hs_ctrl"
+expect 'set hs_ctrl: none' '' ctl normal setting set hs_ctrl -
+expect 'set hs_ctrl: an empty line' '' cat "$sys/hs_ctrl"
+expect 'set hs_ctrl: that was written' 1 stat -c %s "$sys/hs_ctrl"
+refused() # refused ERRNO NAME VALUE: what smcctl says when the kernel refuses the value
+{
+	FAKE_SETTING=$1 ctl normal setting set "$2" "$3"
+}
+expect 'set hs_ctrl: no such object' 'smcctl: there is no BPF object gone' refused 22 hs_ctrl gone
+expect 'set hs_ctrl: this kernel takes none' \
+	'smcctl: this kernel and build take no BPF programs: use smcctl policy' \
+	refused 95 hs_ctrl gone
+expect_rc 'set hs_ctrl: this kernel takes none: status 1' 1 refused 95 hs_ctrl gone
+expect 'set: refused' 'smcctl: 1 is no value of net.smc.wmem' refused 22 wmem 1
+
 # --- enable, disable ---
 expect 'disable' 'New connections use TCP; 1 stay on SMC until they are closed.' ctl normal disable
 expect 'disable: done' 0 cat "$sys/enabled"

@@ -98,7 +98,7 @@ case_syn() { one_function syn $PORT 0; }
 
 case_syn_ack() { one_function syn_ack 0 $PORT; }
 
-# One object replaces another.
+# One object replaces another, and smcctl selects as the file does.
 case_both()
 {
 	register one 0 $PORT $PORT
@@ -106,12 +106,16 @@ case_both()
 	register two 0 $((PORT + 1)) $((PORT + 1))
 	select_ctrl one
 	conn tcp $PORT
-	select_ctrl two
+	/t/smcctl setting set hs_ctrl two || fail "two was refused"
+	expect "hs_ctrl" "$(cat $sys)" = two
+	! /t/smcctl setting set hs_ctrl three 2> /run/error || fail "three was taken"
+	grep -q 'there is no BPF object three' /run/error || fail "three: $(cat /run/error)"
 	conn smc $PORT
 	conn tcp $((PORT + 1))
 	kill_all "$first"
 	conn tcp $((PORT + 1))
-	select_ctrl ""
+	/t/smcctl setting set hs_ctrl - || fail "none was refused"
+	expect "hs_ctrl then" "$(cat $sys)" = ""
 }
 
 # in_netns NAME: what is selected there

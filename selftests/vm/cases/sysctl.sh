@@ -94,16 +94,19 @@ case_names()
 		"$({ echo "$SETTINGS" | cut -d ' ' -f 1; echo smcr_max_mem_kb; echo netns_inherit; echo hs_ctrl; } | sort)"
 }
 
-# User Mode Linux cannot call BPF programs (hs_ctrl.sh is for kernels that can): a name is refused, with
+# User Mode Linux cannot call BPF programs (hs_ctrl.sh is for kernels that can): a name is refused, smcctl says
 # what to use instead, and none is taken.
 case_no_programs()
 {
 	expect "hs_ctrl" "$(cat $sys/hs_ctrl)" = ""
 	! (echo linkcheck > $sys/hs_ctrl) 2> /run/error || fail "hs_ctrl: a name was taken"
 	grep -q 'not supported' /run/error || fail "hs_ctrl: $(cat /run/error)"
+	! /t/smcctl setting set hs_ctrl linkcheck 2> /run/error || fail "smcctl: a name was taken"
+	grep -q 'take no BPF programs: use smcctl policy' /run/error || fail "smcctl: $(cat /run/error)"
 	! dmesg | grep 'smc: hs_ctrl: ' || fail "hs_ctrl: each write logs a line"
 	expect "hs_ctrl then" "$(cat $sys/hs_ctrl)" = ""
 	echo > $sys/hs_ctrl || fail "hs_ctrl: no name was refused"
+	/t/smcctl setting set hs_ctrl - || fail "smcctl: no name was refused"
 }
 
 # The one setting of the machine: a sixteenth of its memory. Other namespaces see it, and cannot
