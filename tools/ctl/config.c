@@ -46,6 +46,15 @@ static int net_smc_save(FILE *out)
 	return rc;
 }
 
+/* In a line of its own: the list of settings has numbers only. */
+static void hs_ctrl_save(FILE *out)
+{
+	char value[64];
+
+	if (ctl_setting_read_hs_ctrl(value, sizeof(value)))
+		fprintf(out, "setting set hs_ctrl %s\n", value);
+}
+
 static int ueids_save(FILE *out)
 {
 	struct json_object *ueids = json_object_new_array();
@@ -116,6 +125,7 @@ static int settings_save(FILE *out)
 
 	fprintf(out, "# Settings of SMC for smcctl restore, a command per line: see smcctl(8).\n");
 	rc = net_smc_save(out);
+	hs_ctrl_save(out);
 	if (rc == CTL_OK)
 		rc = ueids_save(out);
 	if (rc == CTL_OK)

@@ -149,6 +149,24 @@ int ctl_setting_read(struct json_object *settings)
 	return CTL_OK;
 }
 
+/**
+ * ctl_setting_read_hs_ctrl() - read the setting that is no number, net.smc.hs_ctrl
+ * @value: result: the name of the BPF object, or what stands for none, as "setting set" takes it
+ * @size: size of @value
+ *
+ * Return: false if the module has no such setting, or it cannot be changed in this namespace.
+ */
+bool ctl_setting_read_hs_ctrl(char *value, size_t size)
+{
+	bool writable;
+
+	if (!setting_read(HS_CTRL, value, size, &writable) || !writable)
+		return false;
+	if (!*value)
+		snprintf(value, size, HS_CTRL_NONE);
+	return true;
+}
+
 static int settings_show(const struct ctl_opts *opts)
 {
 	static const struct ctl_column cols[] = {

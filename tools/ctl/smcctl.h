@@ -270,6 +270,7 @@ int ctl_processes_find(struct json_object *socks);
 
 /* setting.c, module.c */
 int ctl_setting_read(struct json_object *settings);
+bool ctl_setting_read_hs_ctrl(char *value, size_t size);
 void ctl_module_describe(struct json_object *module, bool loaded);
 
 /* modify.c, kill.c */

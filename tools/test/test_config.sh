@@ -37,6 +37,15 @@ restored()
 	echo "status $?"
 }
 
+# restored_refused ERRNO KIND LINE...: the same where the kernel refuses each setting
+restored_refused()
+{
+	export FAKE_SETTING="$1"
+	shift
+	restored "$@"
+	unset FAKE_SETTING
+}
+
 echo "KTAP version 1"
 
 # --- save ---
@@ -146,6 +155,30 @@ expect 'there and back: UEIDs' 'A.ONE B ' ueids
 expect 'there and back: rules' 'flush
 add 2=1 1=10 3=::ffff:10.1.0.0 4=112 5=443 6=443 7=fd00:: 8=8 9=8000 10=8999
 add 2=0 1=4000000000' cat "$FAKE_NL_RULES"
+# hs_ctrl is the name of a BPF object, and empty for none; not each module has it
+has
+hs_ctrl_line()
+{
+	ctl normal save - | grep hs_ctrl
+}
+expect 'save: without hs_ctrl' '' hs_ctrl_line
+# hs_ctrl_back SAVED NOW: what hs_ctrl is when one value was saved and restored over another one
+hs_ctrl_back()
+{
+	echo "$1" >"$sys/hs_ctrl"
+	ctl normal save "$conf"
+	sed -i /eth0/d "$conf"
+	echo "$2" >"$sys/hs_ctrl"
+	ctl normal restore "$conf"
+	cat "$sys/hs_ctrl"
+}
+expect 'there and back: hs_ctrl' linkcheck hs_ctrl_back linkcheck other
+expect 'save: hs_ctrl' 'setting set hs_ctrl linkcheck' hs_ctrl_line
+expect 'there and back: hs_ctrl, none' '' hs_ctrl_back '' other
+expect 'save: hs_ctrl, none' 'setting set hs_ctrl -' hs_ctrl_line
+chmod 444 "$sys/hs_ctrl"
+expect 'save: hs_ctrl that cannot be changed' '' hs_ctrl_line
+rm -f "$sys/hs_ctrl"
 has A.ONE B
 ctl normal save "$conf"
 expect 'restore what is set: nothing happens' '' ctl normal restore "$conf"
@@ -170,6 +203,8 @@ status 2" restored normal 'ueid flush' "$2"
 	expect "restore: '$2': nothing was done" 'KEPT ' ueids
 }
 bad "'lower' is no UEID: only A-Z, 0-9, '.' and '-' may be used" 'ueid add lower'
+bad "'sixteen__letters' is no name of a BPF object: 1 to 15 characters, or - for none" \
+	'setting set hs_ctrl sixteen__letters'
 bad 'setting is followed by: show, set NAME VALUE' 'setting wmem 1'
 bad "'big' is no number" 'setting set wmem big'
 bad "'setting' is nothing that a file can set" 'setting show'
@@ -195,6 +230,11 @@ expect 'restore: a setting of another module' \
 	'smcctl: smc.conf:1: the loaded smc module has no setting net.smc.future
 status 1' restored normal 'setting set future 1' 'setting set wmem 7'
 expect 'restore: a setting of another module: the others count' 7 cat "$sys/wmem"
+has
+expect 'restore: no such BPF object: the others count' \
+	'smcctl: smc.conf:1: there is no BPF object gone
+status 1' restored_refused 22 normal 'setting set hs_ctrl gone' 'ueid add LAST'
+expect 'restore: no such BPF object: the last line was done' 'LAST ' ueids
 has
 expect 'restore: one line fails, the others count' \
 	'smcctl: smc.conf:2: one of the devices has another PNET ID, or all have NET2 already

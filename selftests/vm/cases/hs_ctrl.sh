@@ -4,7 +4,7 @@
 # net.smc.hs_ctrl: BPF programs decide whether SYN and SYN-ACK carry the SMC option. One host, for
 # kernels and builds that can register them; sysctl.sh has the others.
 
-CASES="refused syn syn_ack both netns held unlinked unload:60"
+CASES="refused syn syn_ack both saved netns held unlinked unload:60"
 export CASES
 
 sys=/proc/sys/net/smc/hs_ctrl
@@ -116,6 +116,27 @@ case_both()
 	conn tcp $((PORT + 1))
 	/t/smcctl setting set hs_ctrl - || fail "none was refused"
 	expect "hs_ctrl then" "$(cat $sys)" = ""
+}
+
+# smcctl save and restore. Without the object the line fails, and what is selected stays.
+case_saved()
+{
+	register kept 0 $PORT 0
+	select_ctrl kept
+	/t/smcctl save /run/kept || fail "not saved"
+	select_ctrl ""
+	/t/smcctl save /run/none || fail "not saved"
+	/t/smcctl restore /run/kept || fail "not restored"
+	expect "hs_ctrl" "$(cat $sys)" = kept
+	conn tcp $PORT
+	/t/smcctl restore /run/none || fail "none was not restored"
+	expect "hs_ctrl then" "$(cat $sys)" = ""
+	kill_all "$object"
+	echo 7 > /proc/sys/net/smc/smcr_testlink_timeout
+	! /t/smcctl restore /run/kept 2> /run/error || fail "kept was selected without its object"
+	grep -q 'there is no BPF object kept' /run/error || fail "without the object: $(cat /run/error)"
+	expect "hs_ctrl without the object" "$(cat $sys)" = ""
+	expect "another setting" "$(cat /proc/sys/net/smc/smcr_testlink_timeout)" -eq 8
 }
 
 # in_netns NAME: what is selected there
