@@ -1012,6 +1012,10 @@ static int command_run(int argc, char **argv)
 	if (optind == argc)
 		return usage_fail("start, stop or status?", "");
 	word = argv[optind++];
+	if (!strcmp(word, "help") && optind == argc) {
+		usage_print(stdout);
+		return 0;
+	}
 	if (words_check(&words, argc - optind, argv + optind))
 		return RC_USAGE;
 	libbpf_set_print(libbpf_msg_print);

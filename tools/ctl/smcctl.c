@@ -273,19 +273,34 @@ static const struct object *object_find(const char *word)
 	return found;
 }
 
-/* Write the command in full if it is a unique beginning of one; else let the object complain. */
-static void command_complete(struct command_line *line, const struct object *object)
+/* Return the command that the word is a unique beginning of, or another name of; NULL: none. */
+static char *command_find(const char *word, const struct object *object)
 {
 	static char full[32];
 	const char *words = object->words ? object->words : "show";
-	const char *word = line->words[1];
 
 	if (!strcmp(word, "list") || !strcmp(word, "lst"))
 		word = "show";
 	else if (!strcmp(word, "delete"))
 		word = "del";
-	if (ctl_word_complete(word, words, full, sizeof(full)))
+	return ctl_word_complete(word, words, full, sizeof(full)) ? full : NULL;
+}
+
+/* Write the command in full; if it is none, let the object complain. */
+static void command_complete(struct command_line *line, const struct object *object)
+{
+	char *full = command_find(line->words[1], object);
+
+	if (full)
 		line->words[1] = full;
+}
+
+/* Check for "help" behind an object, or behind one of its commands. */
+static bool help_is_wanted(const struct command_line *line, const struct object *object)
+{
+	if (line->num < 2 || line->num > 3 || strcmp(line->words[line->num - 1], "help"))
+		return false;
+	return line->num == 2 || (object->words && command_find(line->words[1], object));
 }
 
 static int options_check(const struct command_line *line, const struct object *object)
@@ -308,7 +323,7 @@ static int object_run(struct command_line *line)
 
 	if (!object)
 		return CTL_USAGE;
-	if (line->num == 2 && !strcmp(last, "help")) {
+	if (help_is_wanted(line, object)) {
 		object_print_help(object);
 		return CTL_OK;
 	}
@@ -326,7 +341,7 @@ static int object_run(struct command_line *line)
 	return object->show(&line->opts);
 }
 
-/* smcctl help OBJECT: the same as OBJECT help; without one, as --help */
+/* smcctl help OBJECT [COMMAND]: the same as OBJECT [COMMAND] help; without one, as --help */
 static int help_run(const struct argp *argp, struct command_line *line)
 {
 	char help_option[] = "--help", *words[] = { program_invocation_name, help_option, NULL };
@@ -337,13 +352,14 @@ static int help_run(const struct argp *argp, struct command_line *line)
 		argp_parse(argp, 2, words, ARGP_NO_EXIT, NULL, line);
 		return CTL_OK;
 	}
-	if (line->num != 2) {
-		ctl_error("help is followed by an object, or nothing");
-		return CTL_USAGE;
-	}
 	object = object_find(line->words[1]);
 	if (!object)
 		return CTL_USAGE;
+	if (line->num > 3 || (line->num == 3 &&
+			      !(object->words && command_find(line->words[2], object)))) {
+		ctl_error("help is followed by an object, or one and its command, or nothing");
+		return CTL_USAGE;
+	}
 	object_print_help(object);
 	return CTL_OK;
 }

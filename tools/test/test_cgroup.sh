@@ -55,6 +55,8 @@ expect_rc 'output that cannot be written: status 1' 1 full_disk --version
 expect 'status that cannot be written' 'smc_cgroup: cannot write the output' full_disk status
 expect_rc 'status that cannot be written: status 1, not 3' 1 full_disk status
 expect_match 'help' 'Usage: smc_cgroup *' ./smc_cgroup --help
+expect 'help without --' "$(./smc_cgroup --help)" ./smc_cgroup help
+expect_usage 'help is no order' 'smc_cgroup: start, stop or status, not help *' ./smc_cgroup help me
 expect 'version' "$(./smc_run --version | sed 's/smc_run/smc_cgroup/')" ./smc_cgroup -V
 
 # --- missing requirements: one sentence each, and status 1 ---

@@ -85,7 +85,7 @@ synopsis_help()
 		./smcctl "$object" help | sed '$d' | tr -s ' \n' ' ' | sed 's/ *$//'
 		echo
 	done
-	echo 'smcctl help [OBJECT]'
+	echo 'smcctl help [OBJECT [COMMAND]]'
 }
 expect 'smcctl: SYNOPSIS is what the program says' "$(synopsis_help)" synopsis_page
 

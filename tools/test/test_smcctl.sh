@@ -451,6 +451,23 @@ expect_usage 'disable is not shown' 'smcctl: disable takes no *' ctl normal disa
 expect 'help of an object' 'smcctl [-ejv] link [show | add GROUP [device DEV [port N]] [peer GID] | del GROUP LINK]
   links of all groups' ctl normal link help
 expect 'help OBJECT is the same' "$(ctl normal check help)" ctl normal help check
+# a command prints what its object does, as with ip(8), and does nothing
+for words in 'link add help' 'link a help' 'link delete help' 'help link add' 'help link d' 'help link show'; do
+	# shellcheck disable=SC2086 # words
+	expect "$words" "$(ctl normal link help)" ctl normal $words
+done
+for words in 'link foo help' 'link add help 1' 'link help add'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "$words" 'smcctl: *' ctl normal $words
+done
+for words in 'help link foo' 'help link add 1' 'help save show' 'help link help'; do
+	# shellcheck disable=SC2086 # words
+	expect_usage "$words" 'smcctl: help is followed by *' ctl normal $words
+done
+: >"$FAKE_NL_UEIDS"
+expect 'policy flush help' "$(ctl normal policy help)" ctl normal policy flush help
+expect 'ueid add help' "$(ctl normal ueid help)" ctl normal ueid add help
+expect 'ueid add help: nothing was done' '' cat "$FAKE_NL_UEIDS"
 expect 'help is --help' "$(ctl normal --help)" ctl normal help
 expect_usage 'help of no object' "smcctl: unknown object 'foo'*" ctl normal help foo
 
