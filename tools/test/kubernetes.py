@@ -89,8 +89,13 @@ def node_faults(all_):
         yield "other nodes than those of the Module"
     volumes = [v["name"] for v in pod["volumes"]]
     mounted = [m["name"] for c in pod["containers"] for m in c["volumeMounts"]]
-    if sorted(volumes) != sorted(mounted):
+    if sorted(volumes) != sorted(set(mounted)):
         yield f"volumes {volumes}, mounted {mounted}"
+    for one in pod["containers"]:
+        names = [m for m in one["volumeMounts"] if m["mountPath"] == "/run/netns"]
+        if re.search(r"-n all|\bsmc_cgroup\b", one["args"][0]) and \
+           [m.get("mountPropagation") for m in names] != ["HostToContainer"]:
+            yield f"{one['name']}: does not see names of namespaces"
 
 
 def pod_faults(all_):
