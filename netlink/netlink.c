@@ -14,10 +14,10 @@
  *
  * Namespaces and permissions
  *
- *   Everyone may read. The initial namespace sees the link groups of all namespaces, any other one
- *   its own. Commands that change something need CAP_NET_ADMIN; for rules, links and groups that of
- *   the user namespace that owns the network namespace is enough. A group can be changed only from
- *   its own namespace.
+ *   Everyone may read about the own namespace. In the initial one CAP_NET_ADMIN sees the groups of
+ *   all namespaces. Commands that change something need CAP_NET_ADMIN; for rules, links and groups
+ *   that of the user namespace that owns the network namespace is enough. A group can be changed
+ *   only from its own namespace.
  *
  * Dumps
  *

@@ -181,10 +181,10 @@
 /* ---- events ---- */
 
 /*
- * Multicast groups. Any user may join: events contain nothing that the dumps do not show. A
- * listener receives the events of link groups in its network namespace, and in the initial
- * namespace also those of all other namespaces, as in the dumps; it receives fallbacks of its own
- * namespace only. An event says that something has changed; the dumps say what the state is now.
+ * Multicast groups. Any user may join. A listener receives the events of link groups in its
+ * network namespace, and in the initial namespace also those of all other namespaces, which the
+ * dumps show to CAP_NET_ADMIN alone; it receives fallbacks of its own namespace only. An event says
+ * that something has changed; the dumps say what the state is now.
  *
  * A receive that fails with ENOBUFS means that events were lost. The rate of events is limited per
  * namespace and multicast group. The first suppressed event is reported by ENOBUFS, and the next
