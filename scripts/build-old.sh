@@ -7,6 +7,7 @@
 # Usage: build-old.sh SERIES...	(as in build-modules.sh)
 #
 # A build is kept until the commit, the kernel or the compiler changes. After a release, its commit stands here.
+# Until the first one it is that of 2026-11-23.
 # Exit status 3: the history lacks that commit.
 set -eu
 
