@@ -7,11 +7,13 @@ An example of what can be made of the events of the module. It reads the output 
 
     smcctl --json monitor connections | python3 flow-log.py >> flows.csv
 
-A line with the word "lost" in place of the group says that events were lost there.
+A line with the word "lost" in place of the group says that events were lost there. The names of the
+columns are written first, unless the file has something already.
 """
 import csv
 import datetime
 import json
+import os
 import sys
 
 COLUMNS = ["begin", "end", "group", "role", "local_addr", "local_port", "peer_addr", "peer_port",
@@ -34,7 +36,9 @@ def flow(event):
 
 def main():
     out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(COLUMNS)
+    # a pipe has no size: a reader of one gets the names at each start
+    if os.fstat(sys.stdout.fileno()).st_size == 0:
+        out.writerow(COLUMNS)
     for line in sys.stdin:
         row = flow(json.loads(line))
         if row:

@@ -44,6 +44,16 @@ for i, row in enumerate(csv.reader(sys.stdin)):
     print(",".join(row))'
 }
 
+# The flow log in one file after two starts: print how many lines begin with what
+flows_twice()
+{
+	for i in 1 2; do
+		ctl normal -j monitor connections 2 | python3 samples/flow-log.py >>"$tmp/flows.csv" ||
+			echo "start $i failed"
+	done
+	cut -c 1-5 "$tmp/flows.csv" | sed 's/^20../year/' | sort | uniq -c | tr -s '\n ' ' '
+}
+
 echo "KTAP version 1"
 
 expect 'as text' 'group begin 0x00000100 server peer 10.0.0.2
@@ -84,6 +94,7 @@ expect 'ends of connections as JSON' 'connection end connection end ' values eve
 expect 'a flow log' 'begin,end,group,role,local_addr,local_port,peer_addr,peer_port,tx_bytes,rx_bytes,tx_messages,rx_messages,tx_again_bytes,rtt_usecs,closed_usecs,moves,error
 61.5,0x00000100,server,10.0.0.1,6379,10.0.0.2,40001,123456,777,7,8,6,,99,0,0
 61.5,0x00000100,server,10.0.0.1,6379,10.0.0.2,40001,123456,777,7,8,6,20,99,2,104' flows
+expect 'a flow log goes on after a restart' ' 1 begin 4 year- ' flows_twice
 expect 'some were lost' 'lost group begin ' values event lossy 1
 expect 'some were lost, as text' 'lost
 group begin 0x00000100 server peer 10.0.0.2' lines lossy monitor 1
