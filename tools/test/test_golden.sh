@@ -102,6 +102,7 @@ sock-p.txt normal -p sock
 sock-p.json normal -p sock
 sock-s.txt normal -s sock
 sock-s.json normal -s sock port 6379
+sock-sv.txt normal -sv sock port 6379
 sock-wide.txt wide -a sock
 sock-p-wide.txt wide -p sock
 sock-s-wide.txt wide -s sock
