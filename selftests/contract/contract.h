@@ -25,6 +25,7 @@
 #define OWN_GET_COUNTERS	135
 #define COUNTER_NAME		1
 #define COUNTER_VALUE		2
+#define OWN_DIAG_EXT		0x80
 #define OWN_DIAG_STATS		128
 #define OWN_FBACK_COUNT		128
 #define RULE_NUM		1
@@ -43,6 +44,7 @@ enum ct_family { CT_GEN, CT_PNET, CT_DIAG, CT_FAMILIES };
  * @mnl: socket
  * @family: its family
  * @id: message type of the family
+ * @diag_ext: what requests to sock_diag ask for
  * @seq: number of the last request
  * @room: size of one read
  * @plain: send no probe behind a request: for a receive buffer without room for its answer
@@ -52,6 +54,7 @@ struct ct_nl {
 	struct mnl_socket *mnl;
 	enum ct_family family;
 	u16 id;
+	u8 diag_ext;
 	u32 seq;
 	size_t room;
 	bool plain;

@@ -153,7 +153,7 @@ struct nlmsghdr *ct_head(const struct ct_nl *nl, void *buf, u8 cmd, u16 flags)
 	if (nl->family == CT_DIAG) {
 		req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 		req->diag_family = AF_SMC;
-		req->diag_ext = 0xff;
+		req->diag_ext = nl->diag_ext;
 	} else {
 		genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
 		genl->cmd = cmd;
@@ -213,7 +213,7 @@ int ct_open(struct ct_nl *nl, enum ct_family family, size_t room)
 	struct nlmsghdr *nlh;
 	int err;
 
-	*nl = (struct ct_nl){ .family = family, .room = room };
+	*nl = (struct ct_nl){ .family = family, .diag_ext = 0xff, .room = room };
 	nl->mnl = mnl_socket_open(family == CT_DIAG ? NETLINK_SOCK_DIAG : NETLINK_GENERIC);
 	if (!nl->mnl)
 		return -errno;
