@@ -227,6 +227,7 @@ static void settings_inherit(struct smc_settings *sn)
 	spin_unlock_bh(&first->lock);
 	spin_lock_init(&sn->lock);
 	atomic64_set(&sn->rmb_bytes, 0);
+	atomic64_set(&sn->snd_bytes, 0);
 	sn->mem_bytes = 0;
 	RCU_INIT_POINTER(sn->hs_ctrl, NULL);
 	sn->sysctl = NULL;

@@ -184,6 +184,12 @@ static const struct ctl_table sysctl_template[] = {
 		.mode = 0644,
 		.proc_handler = proc_douintvec,
 	}, {
+		.procname = "smcr_max_snd_kb",
+		.data = SMC_SETTINGS_DATA(snd_max),
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = proc_douintvec,
+	}, {
 		.procname = "smcr_max_host_kb",
 		.data = SMC_SETTINGS_DATA(host_mem),
 		.maxlen = sizeof(unsigned int),

@@ -14,7 +14,6 @@
 #include <linux/memcontrol.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
-#include <smc/base/host.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
@@ -214,7 +213,7 @@ static int conn_take_ring(struct smc_conn *conn, const struct conn_supply *suppl
 	int rc;
 
 	rc = conn_elem_take(conn, SMC_REGION_SND, conn->tx.want, supply, elem);
-	if (rc || !smc_host_has_plenty(conn->lgr->host))
+	if (rc || !smc_pool_has_plenty(&conn->lgr->pool))
 		return rc;
 	rc = conn_elem_take(conn, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, supply, &first);
 	/* no small one is to be had, whatever the limits say: it has what it needs */
@@ -385,7 +384,7 @@ static bool conn_has_writer(const struct smc_conn *conn)
 /* Return whether there is no ring for lack of memory: attempts become cheap, and rare. */
 static bool conn_memory_is_short(int rc)
 {
-	return rc == -ENOMEM || rc == -ENOSPC || rc == -EUSERS || rc == -ENOBUFS;
+	return rc == -ENOMEM || rc == -ENOSPC || rc == -EDQUOT || rc == -EUSERS || rc == -ENOBUFS;
 }
 
 /* The first ring cannot be left yet. The work of the connection comes back to it. */

@@ -914,7 +914,7 @@ const char *smc_clc_reason_str(u32 reason)
 	case SMC_CLC_DECL_MEM:
 		return "out of memory";
 	case SMC_CLC_DECL_RMB_LIMIT:
-		return "the limit of memory for RMBs is reached";
+		return "the limit of memory for RMBs or send rings is reached";
 	case SMC_CLC_DECL_MEM_LIMIT:
 		return "the limit of memory for all connections is reached";
 	case SMC_CLC_DECL_HOST_MEM:

@@ -137,18 +137,37 @@ static u32 pool_elems_in_pages(u32 nelem, u32 size)
 	return max(round_down(nelem, page), page);
 }
 
-/* Charge an RMB to the limit of RMBs of the namespace. */
-static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
+/* Return the limit of one kind of regions in the namespace, in bytes; 0: none. */
+static u64 pool_kind_max(const struct smc_pool *pool, enum smc_region_kind kind)
+{
+	const struct smc_settings *sn = smc_settings_get(pool->net);
+	u64 kb = kind == SMC_REGION_RMB ? READ_ONCE(sn->rmb_max) : READ_ONCE(sn->snd_max);
+
+	return kb << 10;
+}
+
+/* Return how many bytes of it are in use. */
+static atomic64_t *pool_kind_bytes(const struct smc_pool *pool, enum smc_region_kind kind)
 {
 	struct smc_settings *sn = smc_settings_get(pool->net);
-	u64 max = (u64)READ_ONCE(sn->rmb_max) << 10;
-	s64 used = atomic64_read(&sn->rmb_bytes);
+
+	return kind == SMC_REGION_RMB ? &sn->rmb_bytes : &sn->snd_bytes;
+}
+
+/* Charge @bytes to the limit of their kind if @times of what is in use then fit below it. */
+static bool pool_charge_kind(const struct smc_pool *pool, enum smc_region_kind kind, u64 bytes,
+			     u32 times)
+{
+	atomic64_t *taken = pool_kind_bytes(pool, kind);
+	u64 max = pool_kind_max(pool, kind);
+	s64 used = atomic64_read(taken);
 
 	do {
-		if (max && used + bytes > max)
+		if (max && times * (used + bytes) > max)
 			return false;
-	} while (!atomic64_try_cmpxchg(&sn->rmb_bytes, &used, used + bytes));
-	smc_stats_add(pool->net, SMC_STAT_RMB_BYTES, bytes);
+	} while (!atomic64_try_cmpxchg(taken, &used, used + bytes));
+	if (kind == SMC_REGION_RMB)
+		smc_stats_add(pool->net, SMC_STAT_RMB_BYTES, bytes);
 	return true;
 }
 
@@ -160,15 +179,16 @@ static bool pool_charge_rmb(struct smc_pool *pool, u64 bytes)
 static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
 		       enum smc_region_need need)
 {
+	bool extra = need == SMC_REGION_EXTRA;
 	u64 bytes = (u64)nelem * size;
 	int rc;
 
-	if (need == SMC_REGION_EXTRA)
+	if (extra)
 		rc = smc_host_charge_extra(pool->host, bytes);
 	else
 		rc = smc_host_charge(pool->host, bytes,
 				     nelem > pool_elems_in_pages(1, size) ? bytes : 0);
-	if (rc || kind != SMC_REGION_RMB || pool_charge_rmb(pool, bytes))
+	if (rc || pool_charge_kind(pool, kind, bytes, extra ? 2 : 1))
 		return rc;
 	smc_host_uncharge(pool->host, bytes);
 	return -EDQUOT;
@@ -177,10 +197,26 @@ static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nel
 static void pool_uncharge(struct smc_pool *pool, enum smc_region_kind kind, u64 bytes)
 {
 	smc_host_uncharge(pool->host, bytes);
-	if (kind != SMC_REGION_RMB)
-		return;
-	atomic64_sub(bytes, &smc_settings_get(pool->net)->rmb_bytes);
-	smc_stats_add(pool->net, SMC_STAT_RMB_FREED, bytes);
+	atomic64_sub(bytes, pool_kind_bytes(pool, kind));
+	if (kind == SMC_REGION_RMB)
+		smc_stats_add(pool->net, SMC_STAT_RMB_FREED, bytes);
+}
+
+/**
+ * smc_pool_has_plenty() - Check whether half of each limit of memory is free for send rings
+ * @pool: pool
+ *
+ * Any context. A snapshot.
+ *
+ * Return: true if so: smc_region_alloc() may succeed with SMC_REGION_EXTRA.
+ */
+bool smc_pool_has_plenty(const struct smc_pool *pool)
+{
+	u64 max = pool_kind_max(pool, SMC_REGION_SND);
+
+	if (max && 2 * (u64)atomic64_read(pool_kind_bytes(pool, SMC_REGION_SND)) > max)
+		return false;
+	return smc_host_has_plenty(pool->host);
 }
 
 /*
@@ -257,8 +293,8 @@ static int region_fill(struct smc_region *region, u32 nelem, enum smc_region_nee
  * so that links that come and go meanwhile map and unmap it. Process context.
  *
  * Return: the region, to be published or freed. ERR_PTR: -ENOMEM, -EINVAL (@size impossible
- * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb), -EUSERS or -ENOBUFS
- * (smc_host_charge()).
+ * here), -ENOSPC (SMC_POOL_REGIONS_MAX), -EDQUOT (net.smc.smcr_max_rmb_kb, smcr_max_snd_kb),
+ * -EUSERS or -ENOBUFS (smc_host_charge()).
  */
 struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind kind,
 				    u32 size, u32 max_pages, enum smc_region_need need)

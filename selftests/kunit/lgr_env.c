@@ -413,6 +413,7 @@ void env_exit(struct kunit *test)
 	settings->idle_client = env->idle_client;
 	settings->idle_server = env->idle_server;
 	settings->host_groups = env->host_groups;
+	settings->snd_max = 0;
 	smc_host_mem_max = env->mem_max;
 	/* smc_lgr_net_exit() waits without limit, so stop here if a group is left */
 	KUNIT_ASSERT_TRUE(test, env_wait_count(0));

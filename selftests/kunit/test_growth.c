@@ -17,6 +17,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <smc/base/host.h>
+#include <smc/base/settings.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
@@ -538,6 +539,25 @@ static void growth_refused(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, growth_step(&e));
 	KUNIT_EXPECT_EQ(test, growth_state(&e), SMC_GROWTH_DONE);
 	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED), evicted);
+	growth_end(&e);
+}
+
+/* The same at the limit of send rings: half of it is not free for a bigger one. */
+static void growth_refused_snd(struct kunit *test)
+{
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
+	struct growth_env e;
+	u64 bytes;
+
+	growth_begin(test, &e);
+	bytes = atomic64_read(&sn->snd_bytes);
+	/* there is room for it, but not twice; the environment restores it */
+	sn->snd_max = (2 * bytes + 4 * SIZE) >> 10;
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_DONE));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->snd_bytes), bytes);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
 	growth_end(&e);
 }
 
@@ -1174,6 +1194,46 @@ static void first_without_memory(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* At the limit of send rings it is the same, and who comes then is TCP. */
+static void first_without_memory_snd(struct kunit *test)
+{
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	/* the environment restores it */
+	sn->snd_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_EQ(test, growth_send(&w, 16, MSG_DONTWAIT), -EAGAIN);
+	KUNIT_EXPECT_TRUE(test, first_wait_failed(&e, 2));
+	KUNIT_EXPECT_EQ(test, PTR_ERR(growth_create(&e, SIZE)), -EDQUOT);
+	sn->snd_max = 0;
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), SIZE - FIRST);
+	first_expect_bytes(test, &e, SIZE);
+	first_end_short(&e, &w, &taken);
+}
+
+/* The same at half of that limit: who comes keeps a ring of full size while there is one. */
+static void first_not_when_short_snd(struct kunit *test)
+{
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	struct growth_env e;
+	struct smc_conn *conn;
+
+	growth_connect(test, &e);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.elem.size, FIRST);
+	/* the environment restores it */
+	sn->snd_max = (2 * atomic64_read(&sn->snd_bytes) - 1) >> 10;
+	conn = growth_create(&e, SIZE);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
+	KUNIT_EXPECT_EQ(test, conn->tx.elem.size, SIZE);
+	smc_conn_discard(conn, false);
+	growth_end(&e);
+}
+
 /* Bytes that wait for more would leave too little room for them: they wait no longer. */
 static void first_corked(struct kunit *test)
 {
@@ -1558,6 +1618,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_busy_again),
 	KUNIT_CASE(growth_becomes_free),
 	KUNIT_CASE(growth_refused),
+	KUNIT_CASE(growth_refused_snd),
 	KUNIT_CASE(growth_largest),
 	KUNIT_CASE(growth_pages),
 	KUNIT_CASE(growth_wakes_poll),
@@ -1580,6 +1641,8 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_is_no_extra),
 	KUNIT_CASE(first_none_to_be_had),
 	KUNIT_CASE(first_without_memory),
+	KUNIT_CASE(first_without_memory_snd),
+	KUNIT_CASE(first_not_when_short_snd),
 	KUNIT_CASE(first_corked),
 	KUNIT_CASE(first_evicts),
 	KUNIT_CASE(first_offer_expires),

@@ -100,7 +100,9 @@ static void region_exit(struct kunit *test)
 	for (i = 0; i < SMC_MEMS; i++)
 		KUNIT_EXPECT_EQ(test, smc_stats_get_mem(&init_net, i), 0);
 	smc_settings_get(&init_net)->rmb_max = 0;
+	smc_settings_get(&init_net)->snd_max = 0;
 	KUNIT_EXPECT_EQ(test, atomic64_read(&smc_settings_get(&init_net)->rmb_bytes), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&smc_settings_get(&init_net)->snd_bytes), 0);
 	KUNIT_EXPECT_EQ(test, t->host->bytes, 0);
 	smc_host_put(t->host);
 	smc_host_mem_max = t->mem_max;
@@ -1146,6 +1148,50 @@ static void region_rmb_limit(struct kunit *test)
 	smc_elem_free(&t->pool, &elem, false);
 }
 
+/*
+ * So do the send rings of a namespace below theirs, first rings as well; RMBs do not count. Memory
+ * that connections can do without leaves half of it free.
+ */
+static void region_snd_limit(struct kunit *test)
+{
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	struct region_test *t = test->priv;
+	struct smc_region *region, *first, *rmb;
+	u64 limited;
+
+	sn->snd_max = 6 * 16;
+	region = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	KUNIT_EXPECT_EQ(test, region->nelem, 2);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->snd_bytes), 2 * SZ_16K);
+	KUNIT_EXPECT_TRUE(test, smc_pool_has_plenty(&t->pool));
+	rmb = region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_32K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rmb);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->snd_bytes), 2 * SZ_16K);
+	smc_region_free(rmb);
+	/* with one element more half of the limit is in use */
+	first = region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, first);
+	KUNIT_EXPECT_EQ(test, first->nelem, 1);
+	KUNIT_EXPECT_TRUE(test, smc_pool_has_plenty(&t->pool));
+	limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
+	KUNIT_EXPECT_EQ(test, -EDQUOT,
+			PTR_ERR(region_try_alloc_extra(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
+	smc_region_free(first);
+	first = region_try_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, first);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->snd_bytes),
+			2 * SZ_16K + first->nelem * SMC_ELEM_SIZE_FIRST);
+	sn->snd_max = 2 * 16;
+	KUNIT_EXPECT_FALSE(test, smc_pool_has_plenty(&t->pool));
+	KUNIT_EXPECT_EQ(test, -EDQUOT,
+			PTR_ERR(region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES)));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited + 1);
+	/* what was refused is charged to nobody */
+	KUNIT_EXPECT_EQ(test, t->host->bytes, atomic64_read(&sn->snd_bytes));
+}
+
 /* Memory that connections can do without leaves half of the share, and no connection feels that. */
 static void region_host_limit_extra(struct kunit *test)
 {
@@ -1293,6 +1339,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_known),
 	KUNIT_CASE(region_withdraw),
 	KUNIT_CASE(region_rmb_limit),
+	KUNIT_CASE(region_snd_limit),
 	KUNIT_CASE(region_host_limit),
 	KUNIT_CASE(region_host_limit_extra),
 	KUNIT_CASE(region_host_limit_again),

@@ -285,6 +285,7 @@ static void limits_write(FILE *out)
 	} limits[] = {
 		{ "/proc/sys/net/smc/smcr_max_mem_kb", "host" },
 		{ "/proc/sys/net/smc/smcr_max_rmb_kb", "rmb" },
+		{ "/proc/sys/net/smc/smcr_max_snd_kb", "send" },
 	};
 	unsigned long long kb;
 	bool any = false;
@@ -298,7 +299,7 @@ static void limits_write(FILE *out)
 			continue;
 		if (!any)
 			head_write(out, "smc_memory_limit_bytes", "gauge",
-				   "Limits: of all namespaces, and of the RMBs of this one.");
+				   "Limits: of all namespaces, and of RMBs and send rings here.");
 		any = true;
 		fprintf(out, "smc_memory_limit_bytes{limit=\"%s\"} %llu\n", limits[i].limit,
 			kb * 1024);

@@ -22,6 +22,7 @@ fi
 sed -n 's/^\t\[SMC_STAT_[A-Z_]*\].*"\([a-z_]*\)".*/\1 1/p' ../base/stats.c >"$FAKE_PROC/smc_stat"
 echo 1 >"$FAKE_PROC/net/smc/smcr_max_mem_kb"
 echo 1 >"$FAKE_PROC/net/smc/smcr_max_rmb_kb"
+echo 1 >"$FAKE_PROC/net/smc/smcr_max_snd_kb"
 export FAKE_NETNS="$tmp/netns"
 mkdir "$FAKE_NETNS"
 echo normal >"$FAKE_NETNS/self"

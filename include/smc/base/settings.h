@@ -94,6 +94,8 @@ enum smc_region_type {
  * @max_conns: connections per group that we offer, 16..255
  * @rmb_max: KiB that all RMBs of the namespace may take, 0: no limit
  * @rmb_bytes: bytes that they take
+ * @snd_max: KiB that all send rings of the namespace may take, 0: no limit
+ * @snd_bytes: bytes that they take
  * @host_groups: groups that one peer host may have, 0: no limit (sysctl smcr_max_host_groups)
  * @host_mem: KiB that the groups with one peer host may take, 0: an eighth of smc_host_mem_max
  * @mem_bytes: bytes of all groups, queue pairs and regions; under the lock of base/host.c
@@ -134,6 +136,8 @@ struct smc_settings {
 	unsigned int max_recv_wr;
 	unsigned int rmb_max;
 	atomic64_t rmb_bytes;
+	unsigned int snd_max;
+	atomic64_t snd_bytes;
 	unsigned int host_groups;
 	unsigned int host_mem;
 	u64 mem_bytes;

@@ -131,7 +131,7 @@ struct smc_elem {
 /**
  * struct smc_pool - all regions of one link group
  * @host: peer host of the group, to which the memory is charged
- * @net: namespace of the group, whose limit (net.smc.smcr_max_rmb_kb) applies to the RMBs
+ * @net: namespace of the group, whose limits (net.smc.smcr_max_rmb_kb, smcr_max_snd_kb) apply
  * @buf_type: kind of memory for its regions, enum smc_region_type; that of the namespace at
  *	the creation of the pool
  * @mutex: protects the lists, mappings and registrations; held while a device registers
@@ -218,6 +218,7 @@ bool smc_pool_reap_lent(struct smc_pool *pool);
 bool smc_elem_note_lent(const struct smc_elem *elem);
 void smc_elem_note_returned(const struct smc_elem *elem);
 bool smc_pool_has_spare(struct smc_pool *pool);
+bool smc_pool_has_plenty(const struct smc_pool *pool);
 
 void smc_elem_sync_for_device(const struct smc_elem *elem, u32 slot, u32 off, u32 len);
 void smc_elem_prepare_sge(const struct smc_elem *elem, u32 slot, u32 off, u32 len,

@@ -4,7 +4,7 @@
 # net.smc.*: each name with its default and its limits, and the effect of the settings that no other
 # script tests. For --topology lo.
 
-CASES="values names no_programs machine inherit pod kinds buffers depth conns ceiling share host_groups corking unload:60"
+CASES="values names no_programs machine inherit pod kinds buffers depth conns ceiling ceiling_send share host_groups corking unload:60"
 export CASES
 
 # name, default, least, most
@@ -31,6 +31,7 @@ smcr_max_links_per_lgr 2 1 8
 smcr_max_recv_wr 48 2 2048
 smcr_max_rmb_kb 0 0 4294967295
 smcr_max_send_wr 16 2 2048
+smcr_max_snd_kb 0 0 4294967295
 smcr_stall_time 30 0 86400
 smcr_testlink_time 30 0 2147483647
 smcr_testlink_timeout 8 1 3600
@@ -379,6 +380,56 @@ case_ceiling()
 	open_conns 8
 	expect "memory of RMBs of both" "$(rmb_bytes)" -eq 1310720
 	set_value smcr_max_rmb_kb 0
+	close_conns
+}
+
+# send_bytes: bytes of send rings of all groups, including ended ones
+send_bytes()
+{
+	/t/smcctl -j stats | tr -d ' \n' | sed 's/.*"memory":{"send_bytes":\([0-9]*\).*/\1/'
+}
+
+no_rings()
+{
+	[ "$(send_bytes)" = 0 ]
+}
+
+# A stream over a connection beside those that stand. $rings: how many rings both ends have got, but for
+# first ones
+one_stream()
+{
+	before
+	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc stream:16 ||
+		fail "no connection in mode smc"
+	rings=$(($(grown tx_buf_alloc) + $(grown tx_buf_reuse)))
+}
+
+# Both ends are on this host. The group that gets memory first has a region of two rings of 64 KiB, and
+# one page of first rings; for the other one half of the limit is not free any more, so its connections
+# keep rings of full size. It has two of these, and the limit lacks 1 KiB for a third one.
+case_ceiling_send()
+{
+	wait_for 30 no_rings || fail "$(send_bytes) bytes of send rings are not freed"
+	set_value smcr_max_snd_kb 323
+	open_conns 2
+	tcp_server
+	expect "memory of send rings" "$(send_bytes)" -eq 266240
+	was=$(stat_of mem_limited)
+	one_by_tcp
+	expect_reason 0x01018001
+	expect "refused regions" "$(($(stat_of mem_limited) - was))" -ge 1
+	expect "memory of send rings then" "$(send_bytes)" -eq 266240
+	# a new limit applies at once
+	set_value smcr_max_snd_kb 324
+	one_stream
+	expect "memory of send rings with more" "$(send_bytes)" -eq 331776
+	# no end gets a bigger one, and that is no refusal
+	expect "rings at the limit" "$rings" -eq 2
+	expect "refused regions at the limit" "$(grown mem_limited)" -eq 0
+	set_value smcr_max_snd_kb 0
+	one_stream
+	expect "rings without a limit" "$rings" -gt 2
+	kill_all "$tcp"
 	close_conns
 }
 
