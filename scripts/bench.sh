@@ -29,7 +29,8 @@
 #                     makes those of ours TCP, beside a stream that stays SMC
 #   --upgrade         insn: ours once more, where connections between hosts of this module begin as
 #                     TCP (net.smc.upgrade_bytes); only the row connect_rate
-#   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo
+#   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo. With
+#                     --budget: hold what three rows cost against TCP's; prints KTAP
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
@@ -46,11 +47,13 @@ ours=
 before=
 profile=
 budget=
+loopback=
 sizes=
 as_tcp=
 labels=' tcp intree ours raw '
 ratios='--ratio ours/intree --ratio ours/tcp'
 floors='--floor ours/intree:0.9'
+ceilings=
 peers=
 
 die()
@@ -100,7 +103,7 @@ while [ $# -gt 0 ]; do
 		continue
 		;;
 	--loopback)
-		bed=insn labels=' tcp loopback ' mtu=65536 ratios='--ratio loopback/tcp'
+		loopback=y bed=insn labels=' tcp loopback ' mtu=65536 ratios='--ratio loopback/tcp'
 		shift
 		continue
 		;;
@@ -135,6 +138,12 @@ done
 case $rounds in
 ''|*[!0-9]*|0)	die "BENCH_ROUNDS must be a number above 0" ;;
 esac
+if [ "$loopback$budget" = ycheck ]; then
+	# beside TCP, and not by function
+	budget='' profile='' labels=' tcp loopback ' BENCH_ROWS=stream_64k,stream_1m,pingpong_1
+	ceilings='--ceiling loopback/tcp:stream_64k:0.82 --ceiling loopback/tcp:stream_1m:0.82'
+	ceilings="$ceilings --ceiling loopback/tcp:pingpong_1:1"
+fi
 [ -z "$peers" ] || [ "$bed" != insn ] || die "--peers needs two hosts: --bed uml or qemu"
 
 mkdir -p "$top/build"
@@ -178,6 +187,7 @@ fi
 find "$stage" -name '*.ko' -exec strip --strip-debug {} +
 
 name=${budget:+budget}
+name=${name:-${ceilings:+budget-loopback}}
 name=${name:-bench}
 out=$cache/out/$name
 rc=0
@@ -198,6 +208,11 @@ if [ "$bed" = insn ]; then
 	if [ -n "$budget" ]; then
 		"$top/selftests/bench/budget.py" "$budget" "$release" "$compiler" "$stage/counts" \
 			"$out/h1.log"
+		exit
+	fi
+	if [ -n "$ceilings" ]; then
+		# shellcheck disable=SC2086 # a list of options
+		"$top/selftests/bench/report.py" $ceilings --min-runs 1 "$out/h1.log"
 		exit
 	fi
 	echo

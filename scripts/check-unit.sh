@@ -18,4 +18,5 @@ wait "$native" || rc=1
 cat "$log"
 "$top/scripts/coverage.py" --selfcheck || rc=1
 "$top/selftests/bench/budget.py" --selfcheck || rc=1
+"$top/selftests/bench/report.py" --selfcheck || rc=1
 exit $rc

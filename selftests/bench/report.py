@@ -5,9 +5,14 @@
 Every line is an object with row, label, value, unit and better ("higher" or
 "lower").  All other lines are ignored, so that the input may be a console log.
 A ratio A/B is above 1 where A is better, for both kinds of units.
+
+With --ceiling it prints KTAP in place of the table: whether A costs at most X times what B does.
+--selfcheck tests that.
 """
 
 import argparse
+import contextlib
+import io
 import json
 import statistics
 import sys
@@ -110,6 +115,50 @@ def floor(text):
     return pair(names) + (float(limit),)
 
 
+def ceiling(text):
+    """Parse A/B:row:number to a tuple."""
+    names, row, limit = text.split(":")
+    return pair(names) + (row, float(limit))
+
+
+def judge(rows, ceilings):
+    """Print whether rows are below their ceilings, as KTAP, and return whether one is not."""
+    failed = False
+    for n, (over, under, name, limit) in enumerate(ceilings, 1):
+        worth = ratio(rows[name], over, under) if name in rows else None
+        bad = not worth or 1 / worth > limit
+        failed |= bad
+        cost = f"{1 / worth:.3f}" if worth else "not measured"
+        print(f"{'not ' if bad else ''}ok {n} {name}: {over}/{under} = {cost}, at most {limit}")
+    print(f"1..{len(ceilings)}")
+    return failed
+
+
+def selfcheck():
+    """Check that judge() fails where it must, and only there."""
+    def row(a, b, better="lower"):
+        return {"better": better, "medians": {"a": a, "b": b}}
+
+    tests = (
+        ("as much as it may", {"row": row(80, 100)}, True, "= 0.800, at most 0.8\n1..1"),
+        ("more", {"row": row(81, 100)}, False, "not ok 1 row: a/b = 0.810"),
+        ("a speed that is too low", {"row": row(100, 81, "higher")}, False, "not ok 1 "),
+        ("a speed that is high enough", {"row": row(100, 80, "higher")}, True, "ok 1 "),
+        ("one of both was not measured", {"row": row(80, None)}, False, "not measured"),
+        ("the row was not measured", {"other": row(80, 100)}, False, "not measured"),
+    )
+    failed = False
+    for n, (name, rows, passes, text) in enumerate(tests, 1):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            good = (not judge(rows, [ceiling("a/b:row:0.8")])) == passes
+        good &= text in out.getvalue()
+        failed |= not good
+        print(f"{'ok' if good else 'not ok'} {n} ceiling: {name}: {'passes' if passes else 'fails'}")
+    print(f"1..{len(tests)}")
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", default=["-"], help="JSON lines, - for stdin")
@@ -117,6 +166,9 @@ def main():
                         help="add a column with this ratio")
     parser.add_argument("--floor", type=floor, action="append", default=[], metavar="A/B:X",
                         help="list the rows in which A/B is below X")
+    parser.add_argument("--ceiling", type=ceiling, action="append", default=[],
+                        metavar="A/B:ROW:X", help="fail if A costs more than X of B in ROW")
+    parser.add_argument("--selfcheck", action="store_true", help="test --ceiling")
     parser.add_argument("--min-runs", type=int, default=5,
                         help="fail if a median is of fewer values (default 5)")
     parser.add_argument("--once", action="append", default=[], metavar="ROW",
@@ -125,6 +177,8 @@ def main():
                         help="fail if rows size_N beside a power of two differ from it by more")
     parser.add_argument("--json", metavar="FILE", help="write rows, medians and ratios")
     args = parser.parse_args()
+    if args.selfcheck:
+        return int(selfcheck())
 
     rows, labels = collect(read_lines(args.files))
     if not rows:
@@ -135,7 +189,11 @@ def main():
         row["ratios"] = {f"{a}/{b}": ratio(row, a, b) for a, b in args.ratio}
         thin += [f"{name}/{k}" for k, v in row["values"].items()
                  if len(v) < args.min_runs and name not in args.once]
-    print(table(rows, labels, args.ratio))
+    failed = False
+    if args.ceiling:
+        failed = judge(rows, args.ceiling)
+    else:
+        print(table(rows, labels, args.ratio))
     for over, under, limit in args.floor:
         for name, row in rows.items():
             value = ratio(row, over, under)
@@ -145,7 +203,6 @@ def main():
         with open(args.json, "w", encoding="utf-8") as out:
             json.dump({"labels": labels, "rows": rows}, out, indent=1)
             out.write("\n")
-    failed = False
     if args.neighbours:
         label, _, percent = args.neighbours.partition(":")
         for size, other, apart in uneven(rows, label, float(percent)):
