@@ -181,6 +181,7 @@ static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
 	smc_hs_set_nodename(hs);
 	smc_sock_get_ring_sizes(smc, &hs->sndbuf, &hs->rcvbuf);
 	hs->link_policy = READ_ONCE(smc->link_policy);
+	hs->balance = READ_ONCE(smc->balance);
 	smc_hs_client_setup(hs);
 	sock_hold(smc_sock_sk(smc));
 	smc_sock_set_state(smc, TCP_SYN_SENT, 0, 0);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Balancing: a further link of a group became usable, and net.smc.smcr_balance lets connections
- * move to it from links that work (orderly moves, decision 0014, native peers only). A delayed work
- * walks over the connections of the group and begins a few moves at a time, until no connection is
- * left that gains by a move. What a connection does then is in failover.c and move.c.
+ * Balancing: a further link of a group became usable, and net.smc.smcr_balance, or an option of the
+ * socket, lets connections move to it from links that work (orderly moves, decision 0014, native
+ * peers only). A delayed work walks over the connections of the group and begins a few moves at a
+ * time, until no connection is left that gains by a move. What a connection does then is in
+ * failover.c and move.c.
  */
 #include <linux/jiffies.h>
 #include <smc/base/settings.h>
@@ -26,12 +27,14 @@
 /**
  * struct balance_walk - state of a walk over the connections of a group
  * @policy: link policy of the namespace
+ * @balance: whether connections of the namespace move
  * @round: round of the group
  * @load: connections per link, counting each moving connection for its new link
  * @begun: orderly moves begun in this walk
  */
 struct balance_walk {
 	enum smc_link_policy policy;
+	bool balance;
 	u32 round;
 	struct smc_link_load load[SMC_LGR_LINKS];
 	u32 begun;
@@ -51,11 +54,12 @@ static bool conn_may_move(const struct smc_conn *conn, u32 round)
 static void conn_begin_move(struct smc_conn *conn, struct balance_walk *b)
 {
 	int policy = READ_ONCE(conn->link_policy);
+	int balance = READ_ONCE(conn->balance);
 	struct smc_conn_tx *tx = &conn->tx;
 	u32 from = conn->link->slot;
 	int to;
 
-	if (!conn_may_move(conn, b->round))
+	if (!(balance < 0 ? b->balance : balance) || !conn_may_move(conn, b->round))
 		return;
 	to = smc_link_pick_better(policy < 0 ? b->policy : policy, b->load, SMC_LGR_LINKS, from);
 	if (to < 0 || !(smc_conn_reachable_slots(conn) & BIT(to)))
@@ -109,7 +113,10 @@ static bool balance_begin_moves(struct smc_lgr *lgr)
 	struct smc_settings *settings = smc_settings_get(lgr->net);
 	struct balance_walk b = { .round = READ_ONCE(lgr->balance.round) };
 
-	if (!smc_peer_can(&lgr->peer, SMC_CAP_ORDERLY_MOVE) || !READ_ONCE(settings->balance))
+	if (!smc_peer_can(&lgr->peer, SMC_CAP_ORDERLY_MOVE))
+		return false;
+	b.balance = READ_ONCE(settings->balance);
+	if (!b.balance && !READ_ONCE(lgr->balance.wanted))
 		return false;
 	b.policy = READ_ONCE(settings->link_policy);
 	smc_lgr_get_link_loads(lgr, b.load);
@@ -133,7 +140,7 @@ static void balance_work_fn(struct work_struct *work)
  * @link: link
  *
  * Starts after BALANCE_DELAY: by then the peer can use the link too, and a flapping link has
- * failed again. Does nothing if the setting is off.
+ * failed again. Does nothing if the setting is off and no connection has wanted it.
  *
  * Context: Process; not concurrently for a group.
  */
@@ -141,13 +148,27 @@ void smc_balance_start(struct smc_link *link)
 {
 	struct smc_balance *balance = &link->lgr->balance;
 
-	if (!READ_ONCE(smc_settings_get(link->lgr->net)->balance))
+	if (!READ_ONCE(smc_settings_get(link->lgr->net)->balance) && !READ_ONCE(balance->wanted))
 		return;
 	if (!balance->round)
 		INIT_DELAYED_WORK(&balance->work, balance_work_fn);
 	WRITE_ONCE(balance->round, balance->round + 1);
 	WRITE_ONCE(balance->walks, BALANCE_WALKS);
 	mod_delayed_work(smc_conn_wq, &balance->work, BALANCE_DELAY);
+}
+
+/**
+ * smc_conn_set_balance() - Say whether a connection moves to links that become usable
+ * @conn: connection
+ * @balance: 1, 0, or SMC_BALANCE_NET: as net.smc.smcr_balance says then
+ *
+ * Any context. Holds for links that become usable from now on.
+ */
+void smc_conn_set_balance(struct smc_conn *conn, int balance)
+{
+	WRITE_ONCE(conn->balance, balance);
+	if (balance > 0)
+		WRITE_ONCE(conn->lgr->balance.wanted, true);
 }
 
 /**

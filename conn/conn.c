@@ -168,6 +168,7 @@ static struct smc_conn *conn_alloc(struct smc_lgr *lgr, struct smc_link *link,
 	conn->stats = lgr->stats;
 	conn->role = lgr->role;
 	conn->link_policy = SMC_LINK_POLICY_NET;
+	conn->balance = SMC_BALANCE_NET;
 	conn->tx.whole_due = true;
 	INIT_LIST_HEAD(&conn->tx.claim.entry);
 	conn->tx.claim.rtoken = -1;

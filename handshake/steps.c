@@ -419,6 +419,7 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 	ctx->reserved = false;	/* used up */
 	ctx->conn = conn;
 	conn->link_policy = ctx->hs->link_policy;
+	smc_conn_set_balance(conn, ctx->hs->balance);
 	smc_rules_path(ctx->sk, &path);
 	smc_conn_set_path(conn, &path);
 	if (smc_clcsock_wants_timestamps(ctx->hs->clcsock))

@@ -425,6 +425,7 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
 	hs->memcg = smc_sock_memcg(smc_sock_sk(child));
 	smc_sock_get_ring_sizes(child, &hs->sndbuf, &hs->rcvbuf);
 	hs->link_policy = READ_ONCE(child->link_policy);
+	hs->balance = READ_ONCE(child->balance);
 	smc_hs_server_setup(hs);
 	refcount_inc(&l->ref);
 	child->parent = l;

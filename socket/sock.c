@@ -150,6 +150,7 @@ void smc_sock_init_fields(struct sock *sk, void (*inet_destruct)(struct sock *sk
 	smc_clcsock_init_users(&smc->clcsock);
 	smc->synced_state = -1;
 	smc->link_policy = SMC_LINK_POLICY_NET;
+	smc->balance = SMC_BALANCE_NET;
 	smc->upgrade_bytes = SMC_UPGRADE_BYTES_NET;
 	smc->stats = smc_stats_of(sock_net(sk));
 	INIT_LIST_HEAD(&smc->entry);

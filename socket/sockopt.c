@@ -151,6 +151,7 @@ void smc_sockopt_inherit(struct smc_sock *child, const struct smc_sock *listener
 
 	child->flags |= READ_ONCE(listener->flags) & keep;
 	child->link_policy = READ_ONCE(listener->link_policy);
+	child->balance = READ_ONCE(listener->balance);
 	child->upgrade_bytes = READ_ONCE(listener->upgrade_bytes);
 }
 
@@ -469,6 +470,27 @@ static int sockopt_set_link_policy(struct smc_sock *smc, sockptr_t val, unsigned
 	return 0;
 }
 
+/* SMC_OWN_BALANCE: for the next time that a link becomes usable. */
+static int sockopt_set_balance(struct smc_sock *smc, sockptr_t val, unsigned int len)
+{
+	struct smc_conn *conn;
+	int balance, rc;
+
+	rc = sockopt_read_int(&balance, val, len);
+	if (rc)
+		return rc;
+	if (balance < SMC_BALANCE_NET || balance > 1)
+		return -EINVAL;
+	/* before the look for a connection, as above */
+	WRITE_ONCE(smc->balance, balance);
+	conn = smc_sock_conn_get(smc);
+	if (conn) {
+		smc_conn_set_balance(conn, balance);
+		smc_conn_put(conn);
+	}
+	return 0;
+}
+
 /* SMC_OWN_UPGRADE_BYTES: for the next time that somebody could ask. */
 static int sockopt_set_upgrade_bytes(struct smc_sock *smc, sockptr_t val, unsigned int len)
 {
@@ -490,6 +512,8 @@ static int sockopt_set_smc(struct smc_sock *smc, int name, sockptr_t val, unsign
 
 	if (name == SMC_OWN_LINK_POLICY)
 		return sockopt_set_link_policy(smc, val, len);
+	if (name == SMC_OWN_BALANCE)
+		return sockopt_set_balance(smc, val, len);
 	if (name == SMC_OWN_UPGRADE_BYTES)
 		return sockopt_set_upgrade_bytes(smc, val, len);
 	if (flag < 0)
@@ -716,6 +740,8 @@ static int sockopt_get_smc(struct smc_sock *smc, int name, char __user *val, int
 		return sockopt_put_int(sock_flag(smc_sock_sk(smc), SOCK_ZEROCOPY), val, len);
 	if (name == SMC_OWN_LINK_POLICY)
 		return sockopt_put_int(READ_ONCE(smc->link_policy), val, len);
+	if (name == SMC_OWN_BALANCE)
+		return sockopt_put_int(READ_ONCE(smc->balance), val, len);
 	if (name == SMC_OWN_UPGRADE_BYTES)
 		return sockopt_put_int(READ_ONCE(smc->upgrade_bytes), val, len);
 	return flag < 0 ? flag : sockopt_put_int(test_bit(flag, &smc->flags), val, len);

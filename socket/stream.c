@@ -425,8 +425,9 @@ void smc_stream_set_conn_locked(struct smc_sock *smc, struct smc_conn *conn)
 
 	lockdep_assert_held(&smc->state_lock);
 	smc->synced_state = -1;
-	/* it may have changed during the handshake */
+	/* they may have changed during the handshake */
 	WRITE_ONCE(conn->link_policy, READ_ONCE(smc->link_policy));
+	smc_conn_set_balance(conn, READ_ONCE(smc->balance));
 	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
 	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
 	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);

@@ -654,8 +654,9 @@ static struct smc_conn *upgrade_create_conn(struct smc_sock *smc, struct smc_lgr
 		smc_lgr_unreserve_conn(lgr);
 		return conn;
 	}
-	/* for GO; smc_stream_set_conn_locked() copies a later value */
+	/* for GO; smc_stream_set_conn_locked() copies later values */
 	WRITE_ONCE(conn->link_policy, READ_ONCE(smc->link_policy));
+	smc_conn_set_balance(conn, READ_ONCE(smc->balance));
 	smc_rules_path(smc->clcsock.sock->sk, &ends);
 	smc_conn_set_path(conn, &ends);
 	if (smc_clcsock_wants_timestamps(&smc->clcsock))

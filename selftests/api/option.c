@@ -182,8 +182,8 @@ static void link_policy_set_last(int fd)
 	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)));
 }
 
-/* Which link a connection uses; see case_policies of links.sh for the effect. */
-static void link_policy(struct api_env *e)
+/* A number from -1 to @last that accepted sockets inherit; @set_last sets @last. */
+static void small_option(struct api_env *e, int name, int last, void (*set_last)(int fd))
 {
 	socklen_t len = sizeof(int);
 	int fd, rfd, val, got;
@@ -191,32 +191,51 @@ static void link_policy(struct api_env *e)
 	if (!e->proto->smc)
 		return;
 	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
-	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	T_OK(getsockopt(fd, SOL_SMC, name, &got, &len));
 	T_EQ(got, -1);
-	for (val = LINK_POLICIES - 1; val >= -1; val--) {
-		T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)));
-		T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	for (val = last; val >= -1; val--) {
+		T_OK(setsockopt(fd, SOL_SMC, name, &val, sizeof(val)));
+		T_OK(getsockopt(fd, SOL_SMC, name, &got, &len));
 		T_EQ(got, val);
 	}
-	val = LINK_POLICIES;
-	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)), EINVAL);
+	val = last + 1;
+	T_ERR(setsockopt(fd, SOL_SMC, name, &val, sizeof(val)), EINVAL);
 	val = -2;
-	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, name, &val, sizeof(val)), EINVAL);
 	/* what only looks valid as a byte */
 	val = 256;
-	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, name, &val, sizeof(val)), EINVAL);
 	val = 0;
-	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, 1), EINVAL);
-	T_ERR(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, BAD_PTR, sizeof(val)), EFAULT);
-	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	T_ERR(setsockopt(fd, SOL_SMC, name, &val, 1), EINVAL);
+	T_ERR(setsockopt(fd, SOL_SMC, name, BAD_PTR, sizeof(val)), EFAULT);
+	T_OK(getsockopt(fd, SOL_SMC, name, &got, &len));
 	T_EQ(got, -1);
 	/* set on the socket before connect(), or on the listener; then on the connection */
-	api_pair_of(e, link_policy_set_last, &fd, &rfd);
-	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
-	T_EQ(got, LINK_POLICIES - 1);
-	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &val, sizeof(val)));
-	T_OK(getsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &got, &len));
+	api_pair_of(e, set_last, &fd, &rfd);
+	T_OK(getsockopt(fd, SOL_SMC, name, &got, &len));
+	T_EQ(got, last);
+	T_OK(setsockopt(fd, SOL_SMC, name, &val, sizeof(val)));
+	T_OK(getsockopt(fd, SOL_SMC, name, &got, &len));
 	T_EQ(got, 0);
+}
+
+/* Which link a connection uses; see case_policies of links.sh for the effect. */
+static void link_policy(struct api_env *e)
+{
+	small_option(e, SMC_OWN_LINK_POLICY, LINK_POLICIES - 1, link_policy_set_last);
+}
+
+static void balance_set_last(int fd)
+{
+	int val = 1;
+
+	T_OK(setsockopt(fd, SOL_SMC, SMC_OWN_BALANCE, &val, sizeof(val)));
+}
+
+/* Whether it moves to a link that is added; see case_backup_socket of links.sh for the effect. */
+static void balance(struct api_env *e)
+{
+	small_option(e, SMC_OWN_BALANCE, 1, balance_set_last);
 }
 
 #define UPGRADE_BYTES	12345
@@ -603,6 +622,7 @@ static const struct api_case cases[] = {
 	{ "time_stamp",		time_stamp,	0 },
 	{ "smc_level",		smc_level,	0 },
 	{ "link_policy",	link_policy,	API_F_ROLES },
+	{ "balance",		balance,	API_F_ROLES },
 	{ "upgrade_bytes",	upgrade_bytes,	API_F_ROLES },
 	{ "identity",		identity,	API_F_ROLES },
 	{ "ulp_smc",		ulp_smc,	API_F_ROLES },

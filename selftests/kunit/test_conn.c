@@ -1567,6 +1567,14 @@ static void conn_balance_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
 	smc_settings_get(&init_net)->balance = 1;
 
+	smc_conn_set_balance(b->conn[0], 0);
+	smc_conn_set_balance(b->conn[1], 0);
+	smc_link_notify_usable(b->e.first);
+	msleep(1200);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 0);
+	smc_conn_set_balance(b->conn[0], SMC_BALANCE_NET);
+	smc_conn_set_balance(b->conn[1], SMC_BALANCE_NET);
+
 	rtoken->links &= ~BIT(0);
 	smc_link_notify_usable(b->e.first);
 	msleep(1200);
@@ -1624,6 +1632,20 @@ static void conn_balance_spare(struct kunit *test)
 	smc_link_notify_usable(b->e.first);
 	msleep(1150);
 	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 2);
+	balance_end(b);
+}
+
+/* In a namespace that lets connections stay, one moves whose socket wants it, and no other. */
+static void conn_balance_option(struct kunit *test)
+{
+	struct balance_env *b = balance_begin(test, 4);
+
+	smc_settings_get(&init_net)->balance = 0;
+	smc_conn_set_balance(b->conn[2], 1);
+	smc_link_notify_usable(b->e.first);
+	msleep(1150);
+	KUNIT_EXPECT_EQ(test, balance_count_moving(b), 1);
+	KUNIT_EXPECT_NE(test, READ_ONCE(b->conn[2]->tx.move.state), SMC_MOVE_IDLE);
 	balance_end(b);
 }
 
@@ -2045,6 +2067,7 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_SLOW(conn_balance_many),
 	KUNIT_CASE_SLOW(conn_balance_once),
 	KUNIT_CASE_SLOW(conn_balance_spare),
+	KUNIT_CASE_SLOW(conn_balance_option),
 	KUNIT_CASE(conn_reset_behind_abort),
 	KUNIT_CASE(conn_reset_unacked),
 	KUNIT_CASE(conn_reset_without_group),

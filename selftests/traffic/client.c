@@ -49,16 +49,22 @@ static int check_local_mode(const struct trf_client *c, int fd, struct trf_outco
 	return 0;
 }
 
+static int set_own_option(int fd, int name, const int *val)
+{
+	return val && setsockopt(fd, SOL_SMC, name, val, sizeof(*val)) ? -errno : 0;
+}
+
 /**
- * trf_set_link_policy() - set SMC_OWN_LINK_POLICY
+ * trf_set_paths() - set the options about links that were given
+ * @c: parameters
  * @fd: SMC socket
- * @policy: value
  *
  * Return: 0 or a negative errno.
  */
-int trf_set_link_policy(int fd, int policy)
+int trf_set_paths(const struct trf_client *c, int fd)
 {
-	return setsockopt(fd, SOL_SMC, SMC_OWN_LINK_POLICY, &policy, sizeof(policy)) ? -errno : 0;
+	return set_own_option(fd, SMC_OWN_LINK_POLICY, c->link_policy) ?:
+	       set_own_option(fd, SMC_OWN_BALANCE, c->balance);
 }
 
 /* Connect with options: with TCP Fast Open the SYN leaves with the first data. */
@@ -70,8 +76,8 @@ static int connect_with_options(const struct trf_client *c)
 	if (fd < 0)
 		return fd;
 	err = c->tos ? tl_set_tos(fd, c->tos) : 0;
-	if (!err && c->link_policy)
-		err = trf_set_link_policy(fd, *c->link_policy);
+	if (!err)
+		err = trf_set_paths(c, fd);
 	if (!err && c->fastopen &&
 	    setsockopt(fd, SOL_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof(on)))
 		err = -errno;
@@ -97,7 +103,7 @@ int trf_client_connect(const struct trf_client *c, struct trf_outcome *out)
 	int fd, err;
 
 	memset(out, 0, sizeof(*out));
-	fd = c->fastopen || c->tos || c->link_policy ?
+	fd = c->fastopen || c->tos || c->link_policy || c->balance ?
 		connect_with_options(c) :
 		tl_connect(c->proto, c->from.len ? &c->from : NULL, &c->to);
 	if (fd < 0)

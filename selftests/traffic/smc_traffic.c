@@ -34,6 +34,7 @@
  * @still_ms: longest time without progress of a direction, 0 for any
  * @device: what the server is bound to, NULL for nothing
  * @link_policy: what @client points to, if it was given
+ * @balance: likewise
  */
 struct options {
 	struct trf_client client;
@@ -49,6 +50,7 @@ struct options {
 	unsigned int still_ms;
 	const char *device;
 	int link_policy;
+	int balance;
 };
 
 static struct options opt = {
@@ -816,8 +818,8 @@ static int server_main(void)
 		fprintf(stderr, "cannot set --device\n");
 		return KTAP_FAIL;
 	}
-	if (opt.client.link_policy && trf_set_link_policy(fd, *opt.client.link_policy)) {
-		fprintf(stderr, "cannot set --link-policy\n");
+	if (trf_set_paths(&opt.client, fd)) {
+		fprintf(stderr, "cannot set --link-policy or --balance\n");
 		return KTAP_FAIL;
 	}
 	printf("# listening on %s\n", tl_addr_str(&opt.client.from, text, sizeof(text)));
@@ -848,6 +850,7 @@ static void bad_usage(void)
 		"                  reports some resets as an end of the stream\n"
 		"  --tos N         IP_TOS or IPV6_TCLASS of each connection\n"
 		"  --link-policy N SMC_OWN_LINK_POLICY of each connection\n"
+		"  --balance N     SMC_OWN_BALANCE of each connection\n"
 		"  --fastopen      client: the first data is sent with the SYN\n"
 		"  --still MS      client: a longer time without progress is a failure\n"
 		"  --pause MS      client: a pause between its request and its own reset\n"
@@ -893,6 +896,7 @@ static const struct option longopts[] = {
 	{ "settle",	required_argument, NULL, 'T' },
 	{ "tos",	required_argument, NULL, 'O' },
 	{ "link-policy", required_argument, NULL, 'Y' },
+	{ "balance",	required_argument, NULL, 'B' },
 	{ "fastopen",	no_argument, NULL, 'F' },
 	{ "pages",	no_argument, NULL, 'P' },
 	{ "pause",	required_argument, NULL, 'U' },
@@ -965,6 +969,10 @@ static void parse_simple(int o)
 	case 'Y':
 		opt.link_policy = strtol(optarg, NULL, 0);
 		opt.client.link_policy = &opt.link_policy;
+		break;
+	case 'B':
+		opt.balance = strtol(optarg, NULL, 0);
+		opt.client.balance = &opt.balance;
 		break;
 	case 'F':
 		opt.client.fastopen = true;

@@ -211,6 +211,7 @@ void trf_server_conn(const struct trf_server *srv, int fd);
  * @fastopen: the data is sent with the SYN
  * @tos: IP_TOS or IPV6_TCLASS of each connection, 0 for none
  * @link_policy: SMC_OWN_LINK_POLICY of each connection, NULL for none
+ * @balance: SMC_OWN_BALANCE of each connection, NULL for none
  * @peek: streams are looked at by MSG_PEEK before they are read, on both sides
  * @pages: streams are sent from pages of files and received into pipes, on both sides
  * @seed: changes with every connection
@@ -226,6 +227,7 @@ struct trf_client {
 	bool pages;
 	int tos;
 	const int *link_policy;
+	const int *balance;
 	unsigned int pause_ms;
 	unsigned int timeout_ms;
 	u64 seed;
@@ -249,7 +251,7 @@ struct trf_outcome {
 	u64 still_ns;
 };
 
-int trf_set_link_policy(int fd, int policy);
+int trf_set_paths(const struct trf_client *c, int fd);
 int trf_client_connect(const struct trf_client *c, struct trf_outcome *out);
 void trf_client_req(const struct trf_client *c, struct trf_req *req, enum trf_op op);
 int trf_client_stream(const struct trf_client *c, int fd, const struct trf_req *req,

@@ -266,6 +266,7 @@ struct smc_conn_rx {
  * @stats: its counters
  * @role: enum smc_role
  * @link_policy: enum smc_link_policy, or SMC_LINK_POLICY_NET; changes at any time
+ * @balance: see smc_conn_set_balance(); changes at any time
  * @upgrade: the connection began as TCP (conn/upgrade.h); NULL: by a rendezvous. Constant
  * @tx: sending direction
  * @rx: receiving direction
@@ -307,6 +308,7 @@ struct smc_conn {
 	struct smc_stats __percpu *stats;
 	u8 role;
 	s8 link_policy;
+	s8 balance;
 	struct smc_conn_upgrade *upgrade;
 	struct smc_conn_tx tx;
 	struct smc_conn_rx rx;
@@ -409,6 +411,10 @@ struct smc_conn_peer_end {
 int smc_conn_set_peer(struct smc_conn *conn, const struct smc_conn_peer_end *end);
 void smc_conn_set_path(struct smc_conn *conn, const struct smc_rules_path *path);
 void smc_conn_activate(struct smc_conn *conn);
+
+#define SMC_BALANCE_NET		(-1)	/* of a connection: as its namespace */
+
+void smc_conn_set_balance(struct smc_conn *conn, int balance);
 void smc_conn_discard(struct smc_conn *conn, bool quarantine);
 
 void smc_conn_attach(struct smc_conn *conn, const struct smc_conn_events *events,

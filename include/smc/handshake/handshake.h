@@ -54,6 +54,7 @@ struct smc_hs_result {
  * @sndbuf: requested size of the send ring in bytes
  * @rcvbuf: requested size of the RMBE in bytes
  * @link_policy: of the connection, see smc_conn.link_policy
+ * @balance: of the connection, see smc_conn_set_balance()
  * @nodename: host name of the task that called connect() or listen(), blank padded; of a listening
  *	socket, too
  * @memcg: cgroup to charge the connection's memory to, NULL = none; lives as long as @owner
@@ -82,6 +83,7 @@ struct smc_hs {
 	u32 sndbuf;
 	u32 rcvbuf;
 	s8 link_policy;
+	s8 balance;
 	u8 nodename[SMC_HOSTNAME_LEN];
 	struct mem_cgroup *memcg;
 	u32 force_tcp;

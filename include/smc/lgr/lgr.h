@@ -247,11 +247,13 @@ struct smc_lgr_conn_events {
  * @work: begins moves; initialised when @round is not 0
  * @round: number of links that became usable; a connection tries once per round
  * @walks: remaining walks over the connections in this round
+ * @wanted: a connection of the group has wanted it, whatever the namespace does; set once
  */
 struct smc_balance {
 	struct delayed_work work;
 	u32 round;
 	u32 walks;
+	bool wanted;
 };
 
 /**

@@ -79,6 +79,7 @@ enum smc_sock_flag {
  * @own_reason: TCP mode: our diagnosis code of the fallback, 0: none
  * @peer_reason: TCP mode: the peer's diagnosis code, 0: none
  * @link_policy: SOL_SMC SMC_OWN_LINK_POLICY, of this and later connections
+ * @balance: SOL_SMC SMC_OWN_BALANCE, of this and later connections
  * @upgrade_bytes: SOL_SMC SMC_OWN_UPGRADE_BYTES, or SMC_UPGRADE_BYTES_NET
  * @began_at: jiffies when the connection became TCP or SMC
  * @began_bytes: TCP mode: bytes that the clcsock had carried then, those of a handshake
@@ -113,6 +114,7 @@ struct smc_sock {
 	u32 own_reason;
 	u32 peer_reason;
 	s8 link_policy;
+	s8 balance;
 	int upgrade_bytes;
 	unsigned long began_at;
 	u64 began_bytes;

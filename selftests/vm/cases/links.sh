@@ -1144,12 +1144,13 @@ first_and_spare()
 	[ "$HOST" = 1 ] || { kill "$bulk"; wait "$bulk" 2> /dev/null; }
 }
 
-# check_spare N: so many connections of each host begin on the first RNIC; $OPTION, $SERVER_OPTION: of smc_traffic
+# check_spare N BALANCE: so many connections of each host begin on the first RNIC; BALANCE: net.smc.smcr_balance;
+# $OPTION, $SERVER_OPTION: of smc_traffic
 check_spare()
 {
 	spared=
 	one_pnetid
-	sysctl -q -w net.smc.smcr_balance=1 net.smc.smcr_testlink_time=2
+	sysctl -q -w "net.smc.smcr_balance=$2" net.smc.smcr_testlink_time=2
 	with_group first_and_spare
 	expect "connections moved" "$(grown conn_move)" -ge "$1"
 	expect "connections moved back" "$(grown conn_balance)" -ge "$1"
@@ -1163,16 +1164,16 @@ case_backup()
 {
 	policy 4
 	# the one that is kept open, and the stream
-	check_spare 2
+	check_spare 2 1
 	policy 0
 }
 
-# The same by the policy of the sockets, while that of the namespaces is to spread connections, and that is what
-# the connection that is kept open does on the client.
+# The same by options of the sockets, while the namespaces are to spread connections and to let them stay, and
+# that is what the connection that is kept open does on the client.
 case_backup_socket()
 {
-	OPTION="--link-policy 4" SERVER_OPTION="--link-policy 4"
-	check_spare 1
+	OPTION="--link-policy 4 --balance 1" SERVER_OPTION="--link-policy 4 --balance 1"
+	check_spare 1 0
 	OPTION='' SERVER_OPTION=''
 }
 
