@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# TCP, the in-tree SMC, ours and raw verbs on one pair of virtual hosts, in
-# turns; prints a table of medians with ratios, writes build/bench.json.
+# TCP, the in-tree SMC, ours, ours with connections that begin as TCP (upgrade: rows
+# of short connections) and raw verbs on one pair of virtual hosts, in turns; prints
+# a table of medians with ratios, writes build/bench.json.
 #
 # Usage: bench.sh [--profile|--budget|--figures|--sizes|--foreign|--peers] [--bed BED]
 #                 [--kernel SERIES] [--ours DIR] [--before DIR] [--without LABEL]...
 #
 #   --bed insn        instructions instead of times, on one host, both ends and RNIC together. The
-#                     figures do not depend on the load of the machine. Without raw
+#                     figures do not depend on the load of the machine. Without
+#                     raw and upgrade
 #   --bed uml         in User Mode Linux, near native speed, each host on a processor of its own:
 #                     without raw, whose programs want the CPU's clock, and with an MTU of 1500, as
 #                     TCP there panics with 9000
@@ -24,11 +26,11 @@
 #                     rows of ping-pongs and streams, unless BENCH_ROWS names others
 #   --peers           ours with an in-tree peer, as client and as server, beside two in-tree hosts;
 #                     not on the bed insn
-#   --without LABEL   leave out tcp, intree, ours or raw
+#   --without LABEL   leave out tcp, intree, ours, upgrade or raw
 #   --autosmc         insn: only short connections: connect_rate, and connect_autosmc, where AUTOSMC
 #                     makes those of ours TCP, beside a stream that stays SMC
 #   --upgrade         insn: ours once more, where connections between hosts of this module begin as
-#                     TCP (net.smc.upgrade_bytes); only the row connect_rate
+#                     TCP (net.smc.upgrade_bytes); only connect_rate and requests
 #   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo. With
 #                     --budget: hold what three rows cost against TCP's; prints KTAP
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench
@@ -50,7 +52,7 @@ budget=
 loopback=
 sizes=
 as_tcp=
-labels=' tcp intree ours raw '
+labels=' tcp intree ours upgrade raw '
 ratios='--ratio ours/intree --ratio ours/tcp'
 floors='--floor ours/intree:0.9'
 ceilings=
@@ -60,6 +62,16 @@ die()
 {
 	echo "bench: $*" >&2
 	exit 1
+}
+
+# drop LABEL...: measure without them
+drop()
+{
+	for l_ in "$@"; do
+		case $labels in
+		*" $l_ "*)	labels="${labels%%" $l_ "*} ${labels#*" $l_ "}" ;;
+		esac
+	done
 }
 
 while [ $# -gt 0 ]; do
@@ -78,12 +90,14 @@ while [ $# -gt 0 ]; do
 		continue
 		;;
 	--autosmc)
-		bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate,connect_autosmc
+		bed=insn BENCH_ROWS=connect_rate,connect_autosmc
+		drop upgrade raw
 		shift
 		continue
 		;;
 	--upgrade)
-		as_tcp=upgrade bed=insn labels=${labels%raw *} BENCH_ROWS=connect_rate
+		as_tcp=upgrade bed=insn BENCH_ROWS=connect_rate,requests
+		drop upgrade raw
 		shift
 		continue
 		;;
@@ -108,7 +122,8 @@ while [ $# -gt 0 ]; do
 		continue
 		;;
 	--sizes)
-		sizes=y bed=insn labels=${labels%raw *} BENCH_ROWS=sizes
+		sizes=y bed=insn BENCH_ROWS=sizes
+		drop upgrade raw
 		shift
 		continue
 		;;
@@ -119,14 +134,14 @@ while [ $# -gt 0 ]; do
 		bed=${2-}
 		case $bed in
 		qemu)	;;
-		insn)	labels=${labels%raw *} ;;
-		uml)	kernel=uml-plain mtu=1500 labels=${labels%raw *} ;;
+		insn)	drop upgrade raw ;;
+		uml)	kernel=uml-plain mtu=1500; drop raw ;;
 		*)	die "there is no bed '$bed' (see --help)" ;;
 		esac
 		;;
 	--without)
 		case $labels in
-		*" ${2-} "*)	labels="${labels%" $2 "*} ${labels#*" $2 "}" ;;
+		*" ${2-} "*)	drop "$2" ;;
 		*)		die "there is no '${2-}' (see --help)" ;;
 		esac
 		;;
@@ -166,7 +181,7 @@ stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/ours"
 case $labels in
-*" ours "*|*" loopback "*|*" client "*|*" server "*)
+*" ours "*|*" upgrade "*|*" loopback "*|*" client "*|*" server "*)
 	if [ -z "$ours" ]; then
 		"$top/scripts/build-modules.sh" "$kernel"
 		ours=$top/build/$(basename "$(readlink -f "$cache/kernels/$kernel")")
@@ -246,6 +261,9 @@ fi
 [ "$rc" = 0 ] || die "the run failed, the hosts' logs are in $out"
 
 case $labels in
+*" upgrade "*)	ratios="$ratios --ratio upgrade/tcp" ;;
+esac
+case $labels in
 *" raw "*)	ratios="$ratios --ratio ours/raw" ;;
 esac
 once=
@@ -271,7 +289,8 @@ fi
 cat <<END
 
 Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  raw: ib_write_bw
-of that size, and both ways of ib_write_lat.  fallback_*: connect, a byte each way and close of
+of that size, and both ways of ib_write_lat.  upgrade: ours with net.smc.upgrade_bytes set, whose
+short connections stay TCP.  fallback_*: connect, a byte each way and close of
 what ends as TCP, for the server or the client has no SMC socket, or its host has no RNIC.
 mem_N_*: of the client with N connections open that have sent a byte (silent_N_*: none), more than before: protection domains, completion
 queues, queue pairs, memory regions and their size; slab; memory no longer free (the test

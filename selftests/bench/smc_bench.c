@@ -32,6 +32,7 @@
 #define SIZES_LAST	20
 #define COST_UNIT	(64U * KIB)	/* bytes of a stream whose cost --insn gives */
 #define GROWTH_MS	200
+#define RESPONSE	(4U * KIB)	/* bytes of an answer of the row requests */
 #define LEARN_CONNS	8	/* so many short connections are enough for AUTOSMC */
 #define COUNTER_AGE_MS	20	/* the RDMA core reads a counter anew when it is older than 10 ms */
 
@@ -352,8 +353,37 @@ static int run_parallel(const struct row *row, double *value, struct trf_outcome
 	return err;
 }
 
-/* Connect, send one byte each way, close; repeat. Leave the last one open, in *@fd. */
-static int make_connects(const struct row *row, unsigned int count, int *fd,
+/* What a short connection carries: one byte each way, or a request and a response (exchange). */
+typedef int (*use_fn)(int fd, const struct row *row, struct trf_outcome *out);
+
+static int exchange_byte(int fd, const struct row *row, struct trf_outcome *out)
+{
+	return run_one_pingpong(fd, row->size, 1, NULL, out);
+}
+
+/* A response of this size, behind which the server closes: HTTP with "Connection: close". */
+static int exchange_request(int fd, const struct row *row, struct trf_outcome *out)
+{
+	static u8 response[RESPONSE];
+	struct trf_req req;
+	ssize_t n;
+	int err;
+
+	trf_client_req(&opt.client, &req, TRF_PART_SERVER);
+	req.to_client = row->size;
+	err = trf_req_send(fd, &req);
+	if (err)
+		return trf_fail(out, err, "request: %s", tl_errno_name(-err));
+	n = tl_recv_all(fd, response, row->size);
+	if (n != (ssize_t)row->size)
+		return trf_fail(out, n < 0 ? n : -ECONNABORTED, "response: %zd bytes of %u", n,
+				row->size);
+	err = trf_expect_eof(fd);
+	return err ? trf_fail(out, err, "end: %s", tl_errno_name(-err)) : 0;
+}
+
+/* Connect, use the connection, close; repeat. Leave the last one open, in *@fd. */
+static int make_connects(const struct row *row, use_fn use, unsigned int count, int *fd,
 			 struct trf_outcome *out)
 {
 	int err = 0;
@@ -363,17 +393,17 @@ static int make_connects(const struct row *row, unsigned int count, int *fd,
 		if (*fd >= 0)
 			close(*fd);
 		*fd = trf_client_connect(&opt.client, out);
-		err = *fd < 0 ? *fd : run_one_pingpong(*fd, row->size, 1, NULL, out);
+		err = *fd < 0 ? *fd : use(*fd, row, out);
 	}
 	return err;
 }
 
-static int measure_connects(const struct row *row, enum tl_mode require, double *value,
-			    struct trf_outcome *out)
+static int measure_connects(const struct row *row, use_fn use, enum tl_mode require,
+			    double *value, struct trf_outcome *out)
 {
 	unsigned int count = opt.count > 4 ? opt.count / 4 : 1;
 	u64 t0 = measure_begin();
-	int fd, err = make_connects(row, count, &fd, out);
+	int fd, err = make_connects(row, use, count, &fd, out);
 
 	t0 = measure_end(t0);
 	*value = opt.insn ? cost_of(t0, count) : (double)count * TL_NSEC_PER_SEC / t0;
@@ -386,13 +416,18 @@ static int measure_connects(const struct row *row, enum tl_mode require, double 
 
 static int run_connect_rate(const struct row *row, double *value, struct trf_outcome *out)
 {
-	return measure_connects(row, opt.require, value, out);
+	return measure_connects(row, exchange_byte, opt.require, value, out);
+}
+
+static int run_requests(const struct row *row, double *value, struct trf_outcome *out)
+{
+	return measure_connects(row, exchange_request, opt.require, value, out);
 }
 
 /* As connect_rate, of connections that begin as TCP, and carry too little to change over. */
 static int run_connect_upgrade(const struct row *row, double *value, struct trf_outcome *out)
 {
-	return measure_connects(row, opt.shorts, value, out);
+	return measure_connects(row, exchange_byte, opt.shorts, value, out);
 }
 
 /* Bytes pass over a stream, and it has the mode that is required. */
@@ -416,11 +451,11 @@ static int run_connect_autosmc(const struct row *row, double *value, struct trf_
 	int fd = -1;
 
 	if (!err)
-		err = make_connects(row, LEARN_CONNS, &fd, out);
+		err = make_connects(row, exchange_byte, LEARN_CONNS, &fd, out);
 	if (fd >= 0)
 		close(fd);
 	if (!err)
-		err = measure_connects(row, opt.shorts, value, out);
+		err = measure_connects(row, exchange_byte, opt.shorts, value, out);
 	if (!err) {
 		err = check_stream(stream, &after);
 		if (err)
@@ -468,6 +503,7 @@ static const struct row rows[] = {
 	{ "parallel_16",	run_parallel,		KIB,		16,	"1/s",	true, 0 },
 	{ "parallel_64",	run_parallel,		KIB,		64,	"1/s",	true, 0 },
 	{ "connect_rate",	run_connect_rate,	1,		1,	"1/s",	true, 0 },
+	{ "requests",		run_requests,		RESPONSE,	1,	"1/s",	true, 0 },
 };
 
 /* Only if it is named: the caller turns AUTOSMC on before. */

@@ -7,13 +7,14 @@
 # --module intree (so that the guest keeps that module); this script loads the module
 # of each label.
 #
-#   LABELS   what is measured, in order: tcp, intree, ours, raw; client: ours on host 2, the in-tree
-#            family on host 1; server: the other way round
+#   LABELS   what is measured, in order: tcp, intree, ours, raw; upgrade: ours with connections that
+#            begin as TCP, and carry too little to change over, only rows of short connections;
+#            client: ours on host 2, the in-tree family on host 1; server: the other way round
 #   ROUNDS   number of rounds; MEMORY  n: no rows mem_* and silent_*
 #   MS, COUNT   see smc_bench
 #   KNOCKS      number of connections for the median cost of a fallback
 
-: "${LABELS:=tcp intree ours raw}" "${ROUNDS:=5}" "${MS:=1000}" "${COUNT:=200}"
+: "${LABELS:=tcp intree ours upgrade raw}" "${ROUNDS:=5}" "${MS:=1000}" "${COUNT:=200}"
 : "${CASE:=}" "${KNOCKS:=200}"
 
 CASES=
@@ -59,12 +60,14 @@ one_round()
 	for label in $order; do
 		[ "$HOST" = 1 ] || diag "$label"
 		sync_barrier "begin.$label" 120 || exit 1
-		if [ "$label" = raw ]; then
-			raw
-		else
+		case $label in
+		raw)		raw ;;
+		upgrade)	with_server upgrade speed_upgrade ;;
+		*)
 			with_server "$label" speed
 			fallbacks "$label"
-		fi
+			;;
+		esac
 	done
 }
 
@@ -75,14 +78,16 @@ load_label()
 {
 	module_=$1
 	case $1.$HOST in
-	client.2 | server.1)	module_=ours ;;
-	client.* | server.*)	module_=intree ;;
+	client.2 | server.1 | upgrade.*)	module_=ours ;;
+	client.* | server.*)			module_=intree ;;
 	esac
 	load_smc "$module_" || fail "$module_ cannot be loaded"
 	case $module_ in
 	ours)	ours ;;
 	*)	! ours ;;
 	esac || fail "$1: $module_ is not what was loaded"
+	[ "$1" != upgrade ] || echo 100000 > /proc/sys/net/smc/upgrade_bytes ||
+		fail "connections of $1 cannot begin as TCP"
 }
 
 # with_server LABEL COMMAND: load the module, run the command on host 2 with a
@@ -134,10 +139,28 @@ remove_smc()
 	rmmod smc 2> /dev/null
 }
 
+# speed LABEL [OPTION...]: all rows of smc_bench, or those of the options
 speed()
 {
-	/t/smc_bench --connect "$(peer_addr)" --family "$family" --require "$mode" --label "$1" \
-		--ms "$MS" --count "$COUNT" || fail "$1: smc_bench ended with $?"
+	label_=$1
+	shift
+	/t/smc_bench --connect "$(peer_addr)" --family "$family" --require "$mode" \
+		--label "$label_" --ms "$MS" --count "$COUNT" "$@" ||
+		fail "$label_: smc_bench ended with $?"
+}
+
+# The first connection makes the group, and shows that the server upgrades.
+speed_upgrade()
+{
+	/t/smc_traffic client --connect "$(peer_addr)" --family "$family" connects:8 ||
+		fail "$1: no connection"
+	before
+	mode=tcp
+	speed "$1" --rows connect_rate,requests
+	expect "handshakes" "$(grown clnt_smc)" -eq 0
+	expect "fallbacks" "$(grown clnt_fback)" -eq 0
+	# a quarter of COUNT in each row
+	expect "began as TCP" "$(grown deferred)" -eq $((COUNT / 4 + COUNT / 4))
 }
 
 # --- the cost of a fallback ---
@@ -265,7 +288,9 @@ raw()
 each_with_server()
 {
 	for label in $LABELS; do
-		[ "$label" != raw ] || continue
+		case $label in
+		raw|upgrade)	continue ;;
+		esac
 		[ "$HOST" = 1 ] || diag "$1 of $label"
 		sync_barrier "begin.$label" 120 || exit 1
 		with_server "$label" "$1"
