@@ -25,7 +25,7 @@ MODDIR = $(DESTDIR)/lib/modules/$(RELEASE)/updates
 INSTALL_TO = INSTALL_MOD_DIR=updates $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true)
 
 .PHONY: all modules clean install uninstall install-dkms deb rpm help load unload demo check check-static matrix check-docs check-unit prove \
-	htmldocs check-layers check-packages coverage check-vm check-debug check-long check-programs repeat vm bench profile bench-failover fuzz tools
+	htmldocs check-layers check-packages coverage check-vm check-debug check-long check-programs repeat vm bench bench-plot profile bench-failover fuzz tools
 
 all: modules
 
@@ -147,9 +147,16 @@ vm:
 coverage:
 	@$(TOP)/scripts/coverage.sh
 
-## bench: TCP, in-tree SMC, ours and raw verbs on two virtual hosts; BED=uml: in UML; BED=insn: instructions; PEERS=1: with in-tree peers
+## bench: TCP, in-tree SMC, ours and raw verbs on two virtual hosts; BED=uml: in UML; BED=insn: instructions; PEERS=1: with in-tree peers; insn: ROWS=A,B, ROWS=scale
+bench: export BENCH_ROWS := $(or $(ROWS),$(BENCH_ROWS))
+bench: export BENCH_CONNS := $(or $(CONNS),$(BENCH_CONNS))
 bench:
 	@$(TOP)/scripts/bench.sh $(if $(BED),--bed $(BED)) $(if $(PEERS),--peers)
+
+## bench-plot: pictures of the last make bench BED=insn ROWS=scale, in PLOTS (default build/)
+bench-plot:
+	@$(TOP)/scripts/install-packages.sh $(TOP)/selftests/bench/packages.txt
+	@$(TOP)/selftests/bench/plot.py $(TOP)/build/bench.json $(or $(PLOTS),$(TOP)/build)
 
 ## profile: the functions that a row of the bench spends its instructions in: ROW=pingpong_1
 profile:

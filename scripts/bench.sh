@@ -33,7 +33,10 @@
 #                     TCP (net.smc.upgrade_bytes); only connect_rate and requests
 #   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo. With
 #                     --budget: hold what three rows cost against TCP's; prints KTAP
-#   BENCH_ROWS=A,B    insn: only these rows of smc_bench
+#   BENCH_ROWS=A,B    insn: only these rows of smc_bench; scale: what a round trip, 64 KB and a
+#                     connect cost, and a connection takes of memory, with many connections open:
+#                     scale_*, and spread_* with 16 of them in a group at most, where it can be 255
+#   BENCH_CONNS=A,B   with BENCH_ROWS=scale: how many (default 1,16,256,2048; up to 10000)
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
 set -eu
@@ -159,6 +162,17 @@ if [ "$loopback$budget" = ycheck ]; then
 	ceilings='--ceiling loopback/tcp:stream_64k:0.82 --ceiling loopback/tcp:stream_1m:0.82'
 	ceilings="$ceilings --ceiling loopback/tcp:pingpong_1:1"
 fi
+mem=1024
+conns=${BENCH_CONNS:-1,16,256,2048}
+if [ "${BENCH_ROWS:-}" = scale ]; then
+	[ "$bed" = insn ] || die "BENCH_ROWS=scale needs --bed insn"
+	most=${conns##*,}
+	case $most in
+	''|*[!0-9]*)	die "BENCH_CONNS must be numbers, which grow" ;;
+	esac
+	# both ends of a connection, in-tree: 350 KB, and 64 KB of the test program
+	mem=$((mem + most * 3 / 4))
+fi
 [ -z "$peers" ] || [ "$bed" != insn ] || die "--peers needs two hosts: --bed uml or qemu"
 
 mkdir -p "$top/build"
@@ -213,12 +227,12 @@ else
 	set --
 fi
 if [ "$bed" = insn ]; then
-	"$vm/vm.py" --name "$name" --bed insn --kernel "$kernel" --module intree --mtu "$mtu" --mem 1024 \
-		--script "$vm/cases/insn.sh" --add "$stage" --add "$top/tools/smcctl" \
+	"$vm/vm.py" --name "$name" --bed insn --kernel "$kernel" --module intree --mtu "$mtu" \
+		--mem "$mem" --script "$vm/cases/insn.sh" --add "$stage" --add "$top/tools/smcctl" \
 		--add "$top/selftests/smc_traffic" \
 		--add "$top/selftests/bench/smc_bench" --add "$top/selftests/bench/smc_knock" \
 		--env "LABELS=$labels" --env "ROWS=${BENCH_ROWS:-}" --env "MS=${BENCH_MS:-200}" \
-		--timeout 1200 --out "$out" "$@" ||
+		--env "CONNS=$conns" --timeout 1200 --out "$out" "$@" ||
 		die "the run failed, the host's log is in $out"
 	if [ -n "$budget" ]; then
 		"$top/selftests/bench/budget.py" "$budget" "$release" "$compiler" "$stage/counts" \

@@ -21,49 +21,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "traffic/traffic.h"
+#include "bench.h"
 
 #define DEFAULT_PORT	4430
-#define KIB		1024U
-#define MIB		(1024U * KIB)
 #define MAX_ROUNDS	100000U
 #define MAX_CONNS	64
 #define SIZES_FIRST	12
 #define SIZES_LAST	20
-#define COST_UNIT	(64U * KIB)	/* bytes of a stream whose cost --insn gives */
 #define GROWTH_MS	200
 #define RESPONSE	(4U * KIB)	/* bytes of an answer of the row requests */
 #define LEARN_CONNS	8	/* so many short connections are enough for AUTOSMC */
 #define COUNTER_AGE_MS	20	/* the RDMA core reads a counter anew when it is older than 10 ms */
 
-/**
- * struct options - the command line
- * @client: parameters of the client operations
- * @require: mode that every measured connection must have
- * @shorts: ... those of the rows connect_autosmc, whose stream has @require, and connect_upgrade
- * @label: name of the measured module or family in the output
- * @rows: names of the rows to measure, comma separated, NULL for all
- * @target_ms: length of one stream measurement
- * @count: messages of a ping-pong, connections of a connect rate
- * @runs: measurements of each row
- * @rnic: RDMA device whose packets are counted, or NULL
- * @insn: a nanosecond is an instruction: give costs
- */
-struct options {
-	struct trf_client client;
-	enum tl_mode require;
-	enum tl_mode shorts;
-	const char *label;
-	const char *rows;
-	const char *rnic;
-	unsigned int target_ms;
-	unsigned int count;
-	unsigned int runs;
-	bool insn;
-};
-
-static struct options opt = {
+struct options opt = {
 	.client = { .timeout_ms = 60000, .seed = 1 },
+	.conns = "1,16,256",
+	.prefix = "scale",
 	.target_ms = 1000,
 	.count = 200,
 	.runs = 1,
@@ -95,7 +68,7 @@ static double measured_units;	/* of the last cost */
 static u64 measured_packets;	/* between its marks */
 
 /* The cost of @units that took @nsec, in thousands of instructions. */
-static double cost_of(u64 nsec, double units)
+double cost_of(u64 nsec, double units)
 {
 	measured_units = units;
 	return nsec / 1000.0 / units;
@@ -142,13 +115,13 @@ static void mark_end(void)
 	measured_packets = packets_sent() - measured_packets;
 }
 
-static u64 measure_begin(void)
+u64 measure_begin(void)
 {
 	mark_begin();
 	return tl_now_ns();
 }
 
-static u64 measure_end(u64 begin)
+u64 measure_end(u64 begin)
 {
 	u64 nsec = tl_now_ns() - begin;
 
@@ -160,7 +133,7 @@ static u64 measure_end(u64 begin)
  * Called outside the measured time: a sock_diag dump takes time, and only SMC
  * sockets need it.
  */
-static int check_mode(int fd, enum tl_mode require, struct trf_outcome *out)
+int check_mode(int fd, enum tl_mode require, struct trf_outcome *out)
 {
 	int err = tl_diag_get(fd, opt.client.proto, &out->local);
 
@@ -243,8 +216,8 @@ static u64 sum_u64(const u64 *v, unsigned int n)
 	return sum;
 }
 
-static int run_one_pingpong(int fd, unsigned int size, unsigned int count, u64 *rtt,
-			    struct trf_outcome *out)
+int run_one_pingpong(int fd, unsigned int size, unsigned int count, u64 *rtt,
+		     struct trf_outcome *out)
 {
 	struct trf_req req;
 
@@ -256,7 +229,7 @@ static int run_one_pingpong(int fd, unsigned int size, unsigned int count, u64 *
 }
 
 /* Without it, TCP holds back the message behind a request until the peer's delayed ACK. */
-static void send_at_once(int fd)
+void send_at_once(int fd)
 {
 	int one = 1;
 
@@ -536,28 +509,35 @@ static bool row_is_chosen(const struct row *row)
 	return !opt.rows || row_is_named(row->name);
 }
 
+void print_result(const struct result *res)
+{
+	printf("{\"row\": \"%s\", \"label\": \"%s\", ", res->name, opt.label);
+	printf("\"family\": \"%s\", \"mode\": \"%s\", ", opt.client.proto->name,
+	       tl_mode_name(res->mode));
+	printf("\"value\": %.3f, \"unit\": \"%s\", ", res->value,
+	       res->cost ? "kinsn" : res->unit);
+	if (res->cost)
+		printf("\"units\": %.3f, ", measured_units);
+	if (res->cost && opt.rnic)
+		printf("\"packets\": %.4f, ", measured_packets / measured_units);
+	printf("\"better\": \"%s\", \"run\": %u}\n",
+	       res->higher && !res->cost ? "higher" : "lower", run_nr);
+	fflush(stdout);
+}
+
 static int measure_row(const struct row *row)
 {
+	struct result res = { .name = row->name, .unit = row->unit, .higher = row->higher,
+			      .cost = opt.insn };
 	struct trf_outcome out = { .err = 0 };
-	double value = 0;
-	int err = row->run(row, &value, &out);
+	int err = row->run(row, &res.value, &out);
 
 	if (err) {
 		fprintf(stderr, "%s: %s\n", row->name, out.what);
 		return err;
 	}
-	printf("{\"row\": \"%s\", \"label\": \"%s\", ", row->name, opt.label);
-	printf("\"family\": \"%s\", \"mode\": \"%s\", ", opt.client.proto->name,
-	       tl_mode_name(out.local.mode));
-	printf("\"value\": %.3f, \"unit\": \"%s\", ", value,
-	       opt.insn ? "kinsn" : row->unit);
-	if (opt.insn)
-		printf("\"units\": %.3f, ", measured_units);
-	if (opt.insn && opt.rnic)
-		printf("\"packets\": %.4f, ", measured_packets / measured_units);
-	printf("\"better\": \"%s\", \"run\": %u}\n",
-	       row->higher && !opt.insn ? "higher" : "lower", run_nr);
-	fflush(stdout);
+	res.mode = out.local.mode;
+	print_result(&res);
 	return 0;
 }
 
@@ -600,6 +580,8 @@ static int measure_all(void)
 		}
 		if (row_is_named("sizes"))
 			err |= measure_sizes(&done);
+		if (row_is_named("scale"))
+			err |= !!measure_scale(&done);
 		if (row_is_named(row_autosmc.name)) {
 			done++;
 			err |= !!measure_row(&row_autosmc);
@@ -629,18 +611,21 @@ static void bad_usage(void)
 		"  --ms N        length of one stream measurement (default %u)\n"
 		"  --count N     messages of a ping-pong, four times the connects (default %u)\n"
 		"  --runs N      measurements of each row (default %u)\n"
+		"  --conns A,B   of the row scale: numbers of connections (default %s)\n"
+		"  --prefix P    ... and what the names of its results begin with (default %s)\n"
 		"  --insn        the clock counts instructions: print costs\n"
 		"  --rnic NAME   with --insn: count the packets that this RDMA device sends\n"
-		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs);
+		"rows:", DEFAULT_PORT, opt.target_ms, opt.count, opt.runs, opt.conns,
+		opt.prefix);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		fprintf(stderr, " %s", rows[i].name);
-	fprintf(stderr, " sizes %s %s\n", row_autosmc.name, row_upgrade.name);
+	fprintf(stderr, " sizes scale %s %s\n", row_autosmc.name, row_upgrade.name);
 	exit(2);
 }
 
 enum {
 	O_FAMILY = 1, O_CONNECT, O_PORT, O_BIND, O_LABEL, O_ROWS, O_REQUIRE, O_SHORTS, O_MS,
-	O_COUNT, O_RUNS, O_INSN, O_RNIC, O_NR
+	O_COUNT, O_RUNS, O_CONNS, O_PREFIX, O_INSN, O_RNIC, O_NR
 };
 
 static const struct option longopts[] = {
@@ -655,6 +640,8 @@ static const struct option longopts[] = {
 	{ "ms",		required_argument, NULL, O_MS },
 	{ "count",	required_argument, NULL, O_COUNT },
 	{ "runs",	required_argument, NULL, O_RUNS },
+	{ "conns",	required_argument, NULL, O_CONNS },
+	{ "prefix",	required_argument, NULL, O_PREFIX },
 	{ "insn",	no_argument,	   NULL, O_INSN },
 	{ "rnic",	required_argument, NULL, O_RNIC },
 	{ }
@@ -688,6 +675,10 @@ int main(int argc, char **argv)
 		opt.shorts = opt.require;
 	opt.label = val[O_LABEL] ? val[O_LABEL] : opt.client.proto->name;
 	opt.rows = val[O_ROWS];
+	if (val[O_CONNS])
+		opt.conns = val[O_CONNS];
+	if (val[O_PREFIX])
+		opt.prefix = val[O_PREFIX];
 	opt.insn = val[O_INSN];
 	opt.rnic = val[O_RNIC];
 	opt.target_ms = parse_number(val[O_MS], opt.target_ms);

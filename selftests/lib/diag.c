@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The transport of a connection, SMC or TCP, as sock_diag reports it. */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -133,28 +134,63 @@ static void diag_attrs(const struct nlmsghdr *nlh, struct tl_diag *out)
 	}
 }
 
-static void diag_take(const struct nlmsghdr *nlh, struct tl_diag *out)
+static enum tl_mode diag_mode(const struct nlmsghdr *nlh)
 {
 	const struct smc_diag_msg *m = NLMSG_DATA(nlh);
 
-	memset(out, 0, sizeof(*out));
-	out->role = -1;
 	switch (m->diag_mode) {
 	case SMC_DIAG_MODE_SMCR:
-		out->mode = TL_MODE_SMCR;
-		break;
+		return TL_MODE_SMCR;
 	case SMC_DIAG_MODE_SMCD:
-		out->mode = TL_MODE_SMCD;
-		break;
+		return TL_MODE_SMCD;
 	case SMC_DIAG_MODE_FALLBACK_TCP:
-		out->mode = TL_MODE_TCP;
-		break;
+		return TL_MODE_TCP;
 	}
+	return TL_MODE_UNKNOWN;
+}
+
+/**
+ * struct diag_scan - what is looked for in a dump
+ * @inode: number of a socket
+ * @out: receives what is known about it; NULL: sockets are counted
+ * @mode: by their mode
+ * @same: number with this mode
+ * @others: number with another one, listeners left out
+ */
+struct diag_scan {
+	u64 inode;
+	struct tl_diag *out;
+	enum tl_mode mode;
+	unsigned int same;
+	unsigned int others;
+};
+
+/* Return 0 if it is the socket that is looked for. */
+static int diag_take(const struct nlmsghdr *nlh, struct diag_scan *scan)
+{
+	const struct smc_diag_msg *m = NLMSG_DATA(nlh);
+	struct tl_diag *out = scan->out;
+
+	if (!out) {
+		if (m->diag_state == TCP_LISTEN)	/* states have TCP's numbers */
+			return -ENOENT;
+		if (diag_mode(nlh) == scan->mode)
+			scan->same++;
+		else
+			scan->others++;
+		return -ENOENT;
+	}
+	if (m->diag_inode != scan->inode)
+		return -ENOENT;
+	memset(out, 0, sizeof(*out));
+	out->role = -1;
+	out->mode = diag_mode(nlh);
 	diag_attrs(nlh, out);
+	return 0;
 }
 
 /* Reads the dump to its end even after the socket was found, so that a late error is reported. */
-static int diag_scan(int nl, u64 inode, struct tl_diag *out)
+static int diag_read(int nl, struct diag_scan *scan)
 {
 	static __thread u64 buf[4096];
 	int found = -ENOENT;
@@ -175,12 +211,26 @@ static int diag_scan(int nl, u64 inode, struct tl_diag *out)
 			}
 			if (nlh->nlmsg_len < NLMSG_LENGTH(sizeof(struct smc_diag_msg)))
 				return -EPROTO;
-			if (((struct smc_diag_msg *)NLMSG_DATA(nlh))->diag_inode != inode)
-				continue;
-			diag_take(nlh, out);
-			found = 0;
+			if (!diag_take(nlh, scan))
+				found = 0;
 		}
 	}
+}
+
+/* Return 0 if the socket was found, -ENOENT if not, or another negative errno. */
+static int diag_dump(struct diag_scan *scan)
+{
+	int nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	int err;
+
+	if (nl < 0)
+		return -errno;
+	tl_set_timeouts(nl, 5000);
+	err = diag_request(nl);
+	if (!err)
+		err = diag_read(nl, scan);
+	close(nl);
+	return err;
 }
 
 /**
@@ -193,8 +243,8 @@ static int diag_scan(int nl, u64 inode, struct tl_diag *out)
  */
 int tl_diag_get(int fd, const struct tl_proto *p, struct tl_diag *out)
 {
+	struct diag_scan scan = { .out = out };
 	struct stat st;
-	int nl, err;
 
 	memset(out, 0, sizeof(*out));
 	out->role = -1;
@@ -204,13 +254,24 @@ int tl_diag_get(int fd, const struct tl_proto *p, struct tl_diag *out)
 	}
 	if (fstat(fd, &st))
 		return -errno;
-	nl = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (nl < 0)
-		return -errno;
-	tl_set_timeouts(nl, 5000);
-	err = diag_request(nl);
-	if (!err)
-		err = diag_scan(nl, st.st_ino, out);
-	close(nl);
-	return err;
+	scan.inode = st.st_ino;
+	return diag_dump(&scan);
+}
+
+/**
+ * tl_diag_count() - count the SMC sockets of the namespace
+ * @mode: transport that is expected
+ * @same: result: sockets that have it
+ * @others: result: sockets with another one; listeners are not counted
+ *
+ * Return: 0 or a negative errno.
+ */
+int tl_diag_count(enum tl_mode mode, unsigned int *same, unsigned int *others)
+{
+	struct diag_scan scan = { .mode = mode };
+	int err = diag_dump(&scan);
+
+	*same = scan.same;
+	*others = scan.others;
+	return err == -ENOENT ? 0 : err;
 }

@@ -151,6 +151,7 @@ void tl_fill(u64 seed, u64 off, void *buf, size_t len);
 ssize_t tl_check(u64 seed, u64 off, const void *buf, size_t len);
 
 int tl_diag_get(int fd, const struct tl_proto *p, struct tl_diag *out);
+int tl_diag_count(enum tl_mode mode, unsigned int *same, unsigned int *others);
 const char *tl_mode_name(enum tl_mode mode);
 int tl_mode_parse(const char *name, enum tl_mode *mode);
 const char *tl_errno_name(int err);

@@ -15,10 +15,12 @@
 #            connect_autosmc AUTOSMC makes short connections of ours TCP; a stream stays SMC. In
 #            connect_upgrade those of ours begin as TCP, and carry too little to change over. These two
 #            are the last ones of a list, in this order
-#   MS, COUNT   see smc_bench
+#            "scale" is alone: with CONNS connections, and once more with at most 16 of them in a
+#            group ("spread")
+#   MS, COUNT, CONNS   see smc_bench
 #   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
 
-: "${LABELS:=tcp intree ours}" "${ROWS:=}" "${MS:=100}" "${COUNT:=1000}"
+: "${LABELS:=tcp intree ours}" "${ROWS:=}" "${MS:=100}" "${COUNT:=1000}" "${CONNS:=1,16,256}"
 
 CASES=
 for label in $LABELS; do
@@ -120,6 +122,43 @@ bench_upgrade()
 	expect "began as TCP" "$(grown deferred)" -eq $((COUNT / 2))
 }
 
+# serve: a server of the family, in the background
+serve()
+{
+	ulimit -n 20100
+	/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
+	server=$!
+	await_server
+}
+
+stop_server()
+{
+	kill "$server"
+	wait "$server"
+}
+
+# bench_scale LABEL: the row scale, and spread, which differs only for SMC
+bench_scale()
+{
+	bench "$1" scale --conns "$CONNS"
+	[ "$1" != tcp ] || return 0
+	stop_server
+	if ! unload_smc || ! load_smc "$module"; then
+		fail "$1 cannot be loaded again"
+	fi
+	unlimited
+	echo 16 > /proc/sys/net/smc/smcr_max_conns_per_lgr || fail "no smaller groups"
+	serve
+	# one connection is in one group anyway
+	bench "$1" scale --conns "${CONNS#1,}" --prefix spread
+}
+
+# unlimited: as many groups as the connections need; both ends of all of them are this host
+unlimited()
+{
+	! ours || echo 0 > /proc/sys/net/smc/smcr_max_host_groups || fail "groups are limited"
+}
+
 # knock LABEL ROW FAMILY PORT: one row of smc_knock
 knock()
 {
@@ -146,9 +185,13 @@ fallbacks()
 measure()
 {
 	rnic=rxe0
+	module=ours
 	case $1 in
 	tcp)	family=inet; mode=tcp; rnic= ;;
-	intree)	family=smc; mode=smc; load_smc intree || fail "$1 cannot be loaded" ;;
+	intree)
+		family=smc; mode=smc; module=intree
+		load_smc intree || fail "$1 cannot be loaded"
+		;;
 	upgrade)
 		family=smc; mode=tcp
 		ln -sfn /t/ours /ours
@@ -175,9 +218,7 @@ measure()
 		load_smc ours || fail "$1 cannot be loaded"
 		;;
 	esac
-	/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
-	server=$!
-	await_server
+	serve
 	# the first one makes the group, and shows that the server upgrades
 	[ "$1" != upgrade ] || {
 		/t/smc_traffic client --connect "$(own_addr)" --family "$family" connects:8 ||
@@ -186,6 +227,10 @@ measure()
 	}
 	rows=${ROWS%,connect_upgrade}
 	case $rows in
+	scale)
+		[ "$1" = tcp ] || unlimited
+		bench_scale "$1"
+		;;
 	# the last one of a list, but for connect_upgrade
 	*,connect_autosmc)
 		bench "$1" "${rows%,*}"
@@ -205,7 +250,6 @@ measure()
 		expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
 	}
 	[ -z "${PROFILE:-}" ] || print_symbols "$1"
-	kill "$server"
-	wait "$server"
+	stop_server
 	[ "$1" = tcp ] || unload_smc 2> /dev/null || fail "the module of $1 cannot be removed"
 }
