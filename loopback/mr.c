@@ -3,6 +3,7 @@
  * Memory regions, and copying between them. DMA addresses of this device are kernel addresses
  * (ib_uses_virt_dma()), so a page is copied to and from where it is.
  */
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "internal.h"
@@ -189,6 +190,25 @@ static void *lo_span_next(const struct lo_span *span, u64 *len)
 	return mr->pages[at / mr->ib.page_size] + off;
 }
 
+/*
+ * Copy bytes that are in one piece at both ends. A ring and an RMBE have their page borders at the
+ * same bytes: copy_page() copies a page as this processor does best, while memcpy() on x86 is a
+ * loop of moves of eight bytes unless the processor has FSRM.
+ */
+static void lo_mr_copy_piece(void *dst, const void *src, u64 len)
+{
+	u64 head = -(uintptr_t)dst & ~PAGE_MASK;
+
+	if (((uintptr_t)dst ^ (uintptr_t)src) & ~PAGE_MASK || len < head + PAGE_SIZE) {
+		memcpy(dst, src, len);
+		return;
+	}
+	memcpy(dst, src, head);
+	for (; len - head >= PAGE_SIZE; head += PAGE_SIZE)
+		copy_page(dst + head, (void *)src + head);
+	memcpy(dst + head, src + head, len - head);
+}
+
 /**
  * lo_span_copy() - Copy bytes
  * @to: advanced by @len
@@ -202,7 +222,7 @@ void lo_span_copy(struct lo_span *to, struct lo_span *from, u64 len)
 		void *src = lo_span_next(from, &n);
 		void *dst = lo_span_next(to, &n);
 
-		memcpy(dst, src, n);
+		lo_mr_copy_piece(dst, src, n);
 		to->addr += n;
 		to->left -= n;
 		from->addr += n;

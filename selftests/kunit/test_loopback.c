@@ -284,6 +284,72 @@ static void loopback_write(struct kunit *test)
 }
 
 /**
+ * struct loopback_extent - a WRITE of many bytes
+ * @from: offset in two pages of the sender
+ * @to: offset in the region
+ * @len: bytes
+ */
+struct loopback_extent {
+	u32 from;
+	u32 to;
+	u32 len;
+};
+
+static const struct loopback_extent loopback_extents[] = {
+	{ 0, 0, REGION },
+	{ 0, 0, REGION - 1 },
+	{ 0, 0, PAGE_SIZE + 1 },
+	{ 0, 0, PAGE_SIZE - 1 },
+	{ 0, PAGE_SIZE, PAGE_SIZE },
+	{ 1, 1, PAGE_SIZE },
+	{ 1, 1, REGION - 2 },
+	{ PAGE_SIZE - 1, PAGE_SIZE - 1, PAGE_SIZE + 1 },
+	{ PAGE_SIZE - 1, PAGE_SIZE - 1, PAGE_SIZE },
+	{ 1, 0, REGION - 1 },
+	{ 0, 1, REGION - 1 },
+	{ 8, 0, PAGE_SIZE + 8 },
+};
+
+static void loopback_extent_desc(const struct loopback_extent *extent, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%u bytes from %u to %u", extent->len, extent->from,
+		 extent->to);
+}
+
+KUNIT_ARRAY_PARAM(loopback_extent, loopback_extents, loopback_extent_desc);
+
+/* Whole pages and parts before and behind them: these bytes and no others, in one piece. */
+static void loopback_pages(struct kunit *test)
+{
+	const struct loopback_extent *extent = test->param_value;
+	struct lo_env *env = test->priv;
+	u8 *from = sg_virt(&env->a.sg[1]), *to = sg_virt(&env->b.sg[1]);
+	u32 end = extent->to + extent->len, i;
+	struct ib_sge sge = { (uintptr_t)from + extent->from, extent->len, 0 };
+	struct ib_rdma_wr wr = {
+		.wr = { .opcode = IB_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1 },
+	};
+	struct scatterlist sg;
+
+	sge.lkey = env->a.pd->local_dma_lkey;
+	for (i = 0; i < REGION; i++)
+		from[i] = 1 + i % 255;
+	/* in order, so that the region is one piece */
+	sg_init_one(&sg, to, REGION);
+	KUNIT_ASSERT_EQ(test, ib_dma_map_sg(env->dev, &sg, 1, DMA_FROM_DEVICE), 1);
+	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(env->b.mr, &sg, 1, NULL, PAGE_SIZE), 1);
+	lo_connect_both(test, env);
+	lo_register(test, &env->b, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	wr.remote_addr = env->b.mr->iova + extent->to;
+	wr.rkey = env->b.mr->rkey;
+	KUNIT_ASSERT_EQ(test, ib_post_send(env->a.qp, &wr.wr, NULL), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(to, 0, extent->to));
+	KUNIT_EXPECT_EQ(test, memcmp(to + extent->to, from + extent->from, extent->len), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(to + end, 0, REGION - end));
+	ib_dma_unmap_sg(env->dev, &sg, 1, DMA_FROM_DEVICE);
+}
+
+/**
  * struct loopback_lie - a WRITE that must be refused
  * @name: of the row
  * @access: registration of the region; 0: it is not registered
@@ -554,6 +620,7 @@ static void loopback_displaced(struct kunit *test)
 
 static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_write),
+	KUNIT_CASE_PARAM(loopback_pages, loopback_extent_gen_params),
 	KUNIT_CASE_PARAM(loopback_refused, loopback_lie_gen_params),
 	KUNIT_CASE(loopback_waits),
 	KUNIT_CASE(loopback_counters_wrap),
