@@ -29,8 +29,8 @@ plain|debug|coverage)
 debug-short)
 	flavour=debug
 	shift
-	[ $# -gt 0 ] || set -- debug-evil-link debug-api-smc_to_inet debug-evil debug-linkdown debug-netns \
-		debug-reuse
+	[ $# -gt 0 ] || set -- debug-evil-link debug-api-smc_to_inet debug-evil debug-client \
+		debug-linkdown debug-netns debug-reuse
 	;;
 esac
 
