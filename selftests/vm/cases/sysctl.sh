@@ -406,7 +406,8 @@ one_stream()
 
 # Both ends are on this host. The group that gets memory first has a region of two rings of 64 KiB, and
 # one page of first rings; for the other one half of the limit is not free any more, so its connections
-# keep rings of full size. It has two of these, and the limit lacks 1 KiB for a third one.
+# begin with rings of full size. With their first bytes all four ends have one of these, and the limit
+# lacks 1 KiB for another one.
 case_ceiling_send()
 {
 	wait_for 30 no_rings || fail "$(send_bytes) bytes of send rings are not freed"
@@ -419,10 +420,10 @@ case_ceiling_send()
 	expect_reason 0x01018001
 	expect "refused regions" "$(($(stat_of mem_limited) - was))" -ge 1
 	expect "memory of send rings then" "$(send_bytes)" -eq 266240
-	# a new limit applies at once
-	set_value smcr_max_snd_kb 324
+	# a new limit applies at once: two more rings for one group, and one for the other
+	set_value smcr_max_snd_kb 452
 	one_stream
-	expect "memory of send rings with more" "$(send_bytes)" -eq 331776
+	expect "memory of send rings with more" "$(send_bytes)" -eq 462848
 	# no end gets a bigger one, and that is no refusal
 	expect "rings at the limit" "$rings" -eq 2
 	expect "refused regions at the limit" "$(grown mem_limited)" -eq 0
