@@ -184,8 +184,8 @@ failover=(--links 2 --mtu 9000 --pcap off --module ours --script "$cases/failove
 	--env STREAMS=2 --env PINGPONGS=2 --env TRACE=y --timeout 600)
 run failover "${failover[@]}" --env WAYS=down_1
 run failover-6.1 --kernel 6.1 "${failover[@]}" --env WAYS=removed_2
-# ... on PREEMPT_RT, where spinlocks sleep and softirqs are preempted
-if extra want ours-rt || extra want failover-rt; then
+# ... on PREEMPT_RT, where spinlocks sleep and softirqs are preempted (unload-rt and linkdown-rt are below)
+if extra want ours-rt || extra want failover-rt || extra want unload-rt || extra want linkdown-rt; then
 	selftests/vm/fetch.sh --no-host 6.12-rt || exit 1
 	scripts/build-modules.sh -n 6.12-rt || exit 1
 fi
@@ -227,10 +227,13 @@ extra smc_tools smc-tools --mem 768 --timeout 1200
 extra run evil --module ours --script "$cases/evil.sh" --timeout 900
 extra run evil-link --module ours --script "$cases/evil_link.sh" --timeout 1000 \
 	--add "$top/selftests/smc_evil_link"
-extra run unload --module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold" \
-	--add "$top/scripts/load.sh" --add "$top/scripts/unload.sh" --timeout 610
-extra run linkdown --module ours --script "$cases/linkdown.sh" \
-	--add "$top/selftests/smc_lend" --timeout 700
+unload=(--module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold"
+	--add "$top/scripts/load.sh" --add "$top/scripts/unload.sh" --timeout 610)
+extra run unload "${unload[@]}"
+extra run unload-rt --kernel 6.12-rt "${unload[@]}"
+linkdown=(--module ours --script "$cases/linkdown.sh" --add "$top/selftests/smc_lend" --timeout 700)
+extra run linkdown "${linkdown[@]}"
+extra run linkdown-rt --kernel 6.12-rt "${linkdown[@]}"
 
 [ -z "$list" ] || exit 0
 collect
