@@ -227,6 +227,8 @@ extra smc_tools smc-tools --mem 768 --timeout 1200
 extra run evil --module ours --script "$cases/evil.sh" --timeout 900
 extra run evil-link --module ours --script "$cases/evil_link.sh" --timeout 1000 \
 	--add "$top/selftests/smc_evil_link"
+# (what the in-tree family does where UDP port 4791 is filtered: measured, to compare with negcache of User Mode Linux)
+extra run filtered-intree --module intree --script "$cases/negcache.sh" --env INTREE=y --timeout 400
 unload=(--module ours --script "$cases/unload.sh" --add "$top/selftests/bench/smc_hold"
 	--add "$top/scripts/load.sh" --add "$top/scripts/unload.sh" --timeout 610)
 extra run unload "${unload[@]}"

@@ -5,14 +5,19 @@
 # falls back, the next ones do not offer SMC, and one tries again after a time. The same
 # with peers that echo the TCP option without supporting SMC, and with programs that leave their
 # clients. Also tests the setting net.smc.enabled. Host 2 connects, host 1 serves.
+#
+#   INTREE    set: both hosts have the in-tree family, of which only the times are measured, in the first case
 
 CASES="filtered:60 remembered:60 flushed:60 again:120 probe:240 impatient:240 disabled:60 non_smc:300"
 CASES="$CASES leaving:60 unload:60"
+[ -z "$INTREE" ] || CASES="filtered:300"
 export CASES
 
 setup()
 {
-	setup_net && setup_rxe && load_smc
+	setup_net && setup_rxe && load_smc || return 1
+	# nft starts before the on-demand loading of QEMU's kernels is complete
+	[ -z "$INTREE" ] || modprobe nf_tables
 }
 
 # cached: number of peers in the negative cache
@@ -26,8 +31,20 @@ centis()
 	sed 's/ .*//; s/\.//' /proc/uptime
 }
 
+# connect_client MODE [PORT [FAMILY]]: see connect_once
+connect_client()
+{
+	if [ "$1" = any ]; then
+		/t/smc_traffic client --connect "$(peer_addr)" --port "$2" --family "${3:-smc}" --mode \
+			connects:1 > /run/client 2>&1
+		echo "client ended with $?" >> /run/client
+		return 0
+	fi
+	/t/smc_traffic client --connect "$(peer_addr)" --port "$2" --family "${3:-smc}" --require "$1" connects:1
+}
+
 # connect_once MODE [PORT [FAMILY]]: one verified connection whose mode on host 2 must be MODE; sets
-# $took there, in 1/100 s
+# $took there, in 1/100 s. MODE any: whatever happens; /run/client has the client's words and status
 connect_once()
 {
 	port_=${2:-4430}
@@ -42,8 +59,7 @@ connect_once()
 	else
 		sync_wait "ready.$CASE" > /dev/null || exit 1
 		took=$(centis)
-		/t/smc_traffic client --connect "$(peer_addr)" --port "$port_" --family "${3:-smc}" \
-			--require "$1" connects:1 || fail "no connection in mode $1"
+		connect_client "$1" "$port_" "${3:-smc}" || fail "no connection in mode $1"
 		took=$(($(centis) - took))
 		sync_signal "done.$CASE"
 	fi
@@ -57,7 +73,7 @@ filter()
 table ip roce {
 	chain roce {
 		type filter hook $2 priority 0;
-		udp dport 4791 drop
+		udp dport 4791 counter drop
 	}
 }
 EOF
@@ -69,8 +85,41 @@ no_filter()
 	[ "$HOST" != "$1" ] || /usr/sbin/nft delete table ip roce || fail "the filter cannot be removed"
 }
 
+# dropped: packets that the filter of this host has dropped
+dropped()
+{
+	/usr/sbin/nft list table ip roce | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'
+}
+
+# For comparison with filtered and again: two connections in a row, with the filter at the server and then at the
+# client. What becomes of them, and when, is printed. That a client is in mode smc does not mean that bytes get
+# through: its peer may still wait for the link.
+measure_intree()
+{
+	CASE=c.filtered.tcp
+	connect_once tcp 4439 inet
+	tcp=$took
+	for side in 1 2; do
+		filter "$side" input
+		for round in 1 2; do
+			CASE=c.filtered.$side$round
+			connect_once any
+			[ "$HOST" = 2 ] || continue
+			cat /run/client
+			diag "in-tree, filter at host $side, connection $round: $took/100 s (TCP $tcp)," \
+				"$(sed -n 's/.*: \(mode [a-z]*\).*/\1/p' /run/client | head -1), $(tail -1 /run/client)"
+		done
+		[ "$HOST" != "$side" ] || expect "dropped packets" "$(dropped)" -gt 0
+		no_filter "$side"
+	done
+}
+
 case_filtered()
 {
+	if [ -n "$INTREE" ]; then
+		measure_intree
+		return 0
+	fi
 	filter 1 input
 	connect_once tcp
 	[ "$HOST" = 2 ] || return 0
