@@ -831,7 +831,9 @@ static void policy_expect_refusal(struct kunit *test, const struct smc_link *lin
 {
 	unsigned long until = jiffies + PATIENCE;
 
-	while (!policy_find_refusal(link, number) && time_before(jiffies, until))
+	/* counted after it is sent */
+	while ((!policy_find_refusal(link, number) || policy_stat(stat) == before) &&
+	       time_before(jiffies, until))
 		usleep_range(1000, 2000);
 	KUNIT_EXPECT_EQ_MSG(test, policy_find_refusal(link, number), reason, "request %u", number);
 	KUNIT_EXPECT_EQ_MSG(test, policy_stat(stat) - before, 1, "request %u", number);
