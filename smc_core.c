@@ -230,7 +230,7 @@ static bool lgr_host_has_ending(const struct smc_host *host)
  */
 void smc_lgr_evict_for_memory(const struct smc_host *host, int rc)
 {
-	if ((rc == -EUSERS || rc == -ENOBUFS) && !lgr_host_has_ending(host))
+	if ((rc == -EDQUOT || rc == -EUSERS || rc == -ENOBUFS) && !lgr_host_has_ending(host))
 		lgr_evict_idle(host);
 }
 

@@ -172,8 +172,9 @@ static bool pool_charge_kind(const struct smc_pool *pool, enum smc_region_kind k
 }
 
 /*
- * Charge a region to all limits that apply. One that could be smaller leaves as much as it takes:
- * near a limit regions become small, and the second kind of region gets something, too.
+ * Charge a region to all limits that apply. One that could be smaller leaves as much as it takes,
+ * but at the limit of its kind: near a limit regions become small, and the second kind of region
+ * gets something, too.
  * Return 0, -EDQUOT, or an error of smc_host_charge().
  */
 static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,

@@ -1280,6 +1280,26 @@ static void first_evicts(struct kunit *test)
 	first_end_short(&e, &w, &taken);
 }
 
+/* The same at the limit of send rings. */
+static void first_evicts_snd(struct kunit *test)
+{
+	u64 evicted = smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED);
+	struct smc_settings *sn = smc_settings_get(&init_net);
+	struct first_taken taken;
+	struct growth_waiter w;
+	struct growth_env e;
+
+	first_begin_short(test, &e, &w, &taken);
+	growth_create_idle_group(test);
+	/* the environment restores it */
+	sn->snd_max = 1;
+	KUNIT_EXPECT_EQ(test, growth_send(&w, SIZE, MSG_DONTWAIT), FIRST);
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_PAUSED));
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_LGR_EVICTED), evicted + 1);
+	sn->snd_max = 0;
+	first_end_short(&e, &w, &taken);
+}
+
 /* The program comes so late that the ring was given back: the socket stays writable. */
 static void first_offer_expires(struct kunit *test)
 {
@@ -1654,6 +1674,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(first_not_when_short_snd),
 	KUNIT_CASE(first_corked),
 	KUNIT_CASE(first_evicts),
+	KUNIT_CASE(first_evicts_snd),
 	KUNIT_CASE(first_offer_expires),
 	KUNIT_CASE(first_writer_sleeps),
 	KUNIT_CASE(first_does_not_wait),
