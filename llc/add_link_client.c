@@ -125,10 +125,11 @@ bool smc_add_link_client_begin(struct smc_llc *llc, struct llc_event *ev)
  * @port: our port
  * @gid: GID of the server's RNIC
  *
- * Among equal ports a client chooses another one for this RNIC from now on: where not every RNIC
- * reaches every other one, a choice at random would find a pair that works late, because the pause
- * after each failure is twice the one before. Whatever the reason was, nothing is lost: a port is
- * still used if it is the only one, or if the others have failed, too. add_work.
+ * Among ports of the same worth, also before one in the subnet of this RNIC, a client chooses
+ * another one from now on: where not every RNIC reaches every other one, a choice at random would
+ * find a pair that works late, because the pause after each failure is twice the one before.
+ * Whatever the reason was, nothing is lost: a port is still used if it is the only one, or if the
+ * others have failed, too. add_work.
  */
 void smc_add_link_client_note_failure(struct smc_llc *llc, const struct smc_ib_device *dev,
 				      u8 port, const u8 *gid)

@@ -21,7 +21,7 @@ bytes each way) between the client and the server of smc_traffic. Checked:
     0 unless given;
   - with --further, the same in the capture of the network of the group's second link, which may
     carry some of the payload;
-  - with --few-confirm-rkeys, each host adds at most one RMB to that of the first contact;
+  - with --few-confirm-rkeys, both hosts together add at most two RMBs to those of the first contact;
   - nobody sends an immediate value to a peer that has not sent CAPABILITIES, which --announces does
     (both unless given); unless both do, nobody sends any; with --native both sides send some.
 """

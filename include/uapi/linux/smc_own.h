@@ -40,9 +40,9 @@
 #define SMC_OWN_UPGRADE_BYTES			131
 
 /*
- * SOL_SMC, int: whether the connection moves to a link that is added (again): -1, the default, as
- * net.smc.smcr_balance says, or a value of that sysctl. Accepted sockets inherit it from their
- * listener.
+ * SOL_SMC, int: whether the connection moves to a link that is added (again), for what this host
+ * sends: -1, the default, as net.smc.smcr_balance says, or a value of that sysctl. Accepted sockets
+ * inherit it from their listener.
  */
 #define SMC_OWN_BALANCE				132
 
