@@ -159,7 +159,7 @@ esac
 if [ "$loopback$budget" = ycheck ]; then
 	# beside TCP, and not by function
 	budget='' profile='' labels=' tcp loopback ' BENCH_ROWS=stream_64k,stream_1m,pingpong_1
-	ceilings='--ceiling loopback/tcp:stream_64k:0.74 --ceiling loopback/tcp:stream_1m:0.74'
+	ceilings='--ceiling loopback/tcp:stream_64k:0.76 --ceiling loopback/tcp:stream_1m:0.76'
 	ceilings="$ceilings --ceiling loopback/tcp:pingpong_1:1"
 fi
 mem=1024
