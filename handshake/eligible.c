@@ -43,20 +43,16 @@ static u32 eligible_find_path(struct net *net, struct net_device *ndev,
 	struct smc_ib_gids gids;
 	u32 reason = smc_path_find(net, ndev, saddr, path, &gids);
 
-	if (reason)
-		return reason;
-	*vlan = smc_path_vlan(ndev);
-	/* compared, not used */
-	smc_path_release_device(path);
-	return 0;
+	if (!reason)
+		*vlan = smc_path_vlan(ndev);
+	return reason;
 }
 
 /**
  * smc_hs_check_eligible() - check rules, IPsec, route and path of a connection
  * @net: namespace
  * @clcsock: connected clcsock
- * @path: out, with the result 0: device and port, to be compared only; the device is pinned until
- *	smc_path_unpin()
+ * @path: out, with the result 0: device and port; to be released with smc_path_put()
  * @vlan: out: VLAN
  * @count: a rule that matches counts the connection
  *

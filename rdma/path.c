@@ -572,8 +572,7 @@ int smc_path_find_further(const struct smc_path_request *want, struct smc_path *
  * @path: path
  *
  * For the time of a wait for the peer: the removal of a device waits for all references, and
- * must not wait for a peer. smc_path_reacquire_device() or smc_path_unpin() must follow. Any
- * context.
+ * must not wait for a peer. smc_path_reacquire_device() must follow. Any context.
  */
 void smc_path_release_device(struct smc_path *path)
 {
@@ -598,18 +597,6 @@ bool smc_path_reacquire_device(struct smc_path *path)
 		path->dev = NULL;
 	smc_ib_device_unpin(dev);
 	return there;
-}
-
-/**
- * smc_path_unpin() - Give up a path whose device is only pinned
- * @path: path after smc_path_release_device(); empty afterwards
- *
- * Any context.
- */
-void smc_path_unpin(struct smc_path *path)
-{
-	smc_ib_device_unpin(path->dev);
-	path->dev = NULL;
 }
 
 /**

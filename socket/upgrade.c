@@ -722,7 +722,7 @@ static struct smc_lgr *upgrade_find_group(struct smc_sock *smc, bool count)
 	smc_rules_path(smc->clcsock.sock->sk, &ends);
 	lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, &ends.local.addr, vlan, &path,
 				   SMC_CAP_UPGRADE);
-	smc_path_unpin(&path);
+	smc_path_put(&path);
 	/* as one that is full */
 	if (lgr && !smc_upgrade_has_slot(lgr)) {
 		smc_lgr_put(lgr);
@@ -820,7 +820,7 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 	if (rc)
 		return SMC_UPGRADE_EXCLUDED;
 	served = smc_lgr_serves_path(lgr, &path, vlan);
-	smc_path_unpin(&path);
+	smc_path_put(&path);
 	return served ? SMC_UPGRADE_YES : SMC_UPGRADE_EXCLUDED;
 }
 

@@ -53,7 +53,6 @@ int smc_path_find_further(const struct smc_path_request *want, struct smc_path *
 void smc_path_put(struct smc_path *path);
 void smc_path_release_device(struct smc_path *path);
 bool smc_path_reacquire_device(struct smc_path *path);
-void smc_path_unpin(struct smc_path *path);
 int smc_path_resolve(const struct smc_path *path, const union ib_gid *peer_gid,
 		     u8 mac[6], bool *direct);
 
