@@ -449,17 +449,25 @@ static int sockopt_smc_flag(int name)
 	}
 }
 
+/* Read a number from -1, the setting of the namespace, to @max. */
+static int sockopt_read_own(int *out, sockptr_t val, unsigned int len, int max)
+{
+	int rc = sockopt_read_int(out, val, len);
+
+	if (rc)
+		return rc;
+	return *out < -1 || *out > max ? -EINVAL : 0;
+}
+
 /* SMC_OWN_LINK_POLICY: for the next time that a link is chosen. */
 static int sockopt_set_link_policy(struct smc_sock *smc, sockptr_t val, unsigned int len)
 {
 	struct smc_conn *conn;
 	int policy, rc;
 
-	rc = sockopt_read_int(&policy, val, len);
+	rc = sockopt_read_own(&policy, val, len, SMC_LINK_POLICIES - 1);
 	if (rc)
 		return rc;
-	if (policy < SMC_LINK_POLICY_NET || policy >= SMC_LINK_POLICIES)
-		return -EINVAL;
 	/* before the look for a connection: smc_stream_set_conn_locked() copies it */
 	WRITE_ONCE(smc->link_policy, policy);
 	conn = smc_sock_conn_get(smc);
@@ -476,11 +484,9 @@ static int sockopt_set_balance(struct smc_sock *smc, sockptr_t val, unsigned int
 	struct smc_conn *conn;
 	int balance, rc;
 
-	rc = sockopt_read_int(&balance, val, len);
+	rc = sockopt_read_own(&balance, val, len, 1);
 	if (rc)
 		return rc;
-	if (balance < SMC_BALANCE_NET || balance > 1)
-		return -EINVAL;
 	/* before the look for a connection, as above */
 	WRITE_ONCE(smc->balance, balance);
 	conn = smc_sock_conn_get(smc);
@@ -496,11 +502,9 @@ static int sockopt_set_upgrade_bytes(struct smc_sock *smc, sockptr_t val, unsign
 {
 	int bytes, rc;
 
-	rc = sockopt_read_int(&bytes, val, len);
+	rc = sockopt_read_own(&bytes, val, len, INT_MAX);
 	if (rc)
 		return rc;
-	if (bytes < SMC_UPGRADE_BYTES_NET)
-		return -EINVAL;
 	WRITE_ONCE(smc->upgrade_bytes, bytes);
 	return 0;
 }
