@@ -3,7 +3,7 @@
 #
 # Fails if a round trip, 64 KB of a stream, a connection or a first contact cost more instructions
 # than selftests/bench/budget.txt allows, or 64 KB or a round trip over smc_lo than TCP within a host.
-# Takes five minutes. KTAP.
+# Takes three minutes. KTAP.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
