@@ -211,6 +211,12 @@ static void add_link_take_answer(struct smc_llc *llc, bool rejected)
 	}
 }
 
+/* Nothing else may fill the inbox of a server that waits for the answer to its offer. */
+static bool add_link_expects(const struct smc_llc *llc, u8 type)
+{
+	return llc->lgr->role == SMC_CLIENT || llc->add.accepted || type == SMC_LLC_ADD_LINK;
+}
+
 /**
  * smc_add_link_take_msg() - hand a received message over to the exchange, if one runs
  * @llc: LLC state
@@ -229,7 +235,8 @@ bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const stru
 	spin_lock_bh(&llc->lock);
 	if (msg->type == SMC_LLC_ADD_LINK && llc->fc.link == ev->link)
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
-	if (add->active && !add->rejected && add->ninbox < INBOX_MAX) {
+	if (add->active && !add->rejected && add->ninbox < INBOX_MAX &&
+	    add_link_expects(llc, msg->type)) {
 		if (msg->type == SMC_LLC_ADD_LINK && ev->link == add->first)
 			add_link_take_answer(llc, msg->add_link.rejected);
 		list_add_tail(&ev->entry, &add->inbox);

@@ -8,6 +8,7 @@
 #include <linux/etherdevice.h>
 #include <linux/jiffies.h>
 #include <linux/random.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -634,6 +635,33 @@ static void llc_add_unanswered(struct kunit *test)
 	llc_pair_expect_one_left(test, &p);
 	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
 	KUNIT_EXPECT_TRUE(test, llc_pair_llc(&p)->recovery.retry);
+	llc_pair_end(&p);
+}
+
+/* rtokens of the new link, before the offer is answered, take no place of the answer. */
+static void llc_add_early(struct kunit *test)
+{
+	struct smc_llc_msg part = { .type = SMC_LLC_ADD_LINK_CONT, .version = 1, .response = true };
+	struct smc_llc_msg msg;
+	struct llc_event *ev;
+	struct llc_pair p;
+	bool taken;
+
+	llc_one_begin_v1(test, &p);
+	llc_one_offer(test, &p, &msg);
+	ev = kzalloc(sizeof(*ev), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ev);
+	smc_link_get(p.first);
+	ev->link = p.first;
+	taken = smc_add_link_take_msg(p.lgr->llc, ev, &part);
+	KUNIT_EXPECT_FALSE(test, taken);
+	if (!taken)
+		llc_event_free(ev);
+	llc_one_accept(&p, &msg, llc_spoil_num);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(p.first, SMC_LLC_DELETE_LINK, false, 1, SOON,
+						  &msg));
+	llc_pair_receive_delete(&p, true, 0);
+	KUNIT_EXPECT_TRUE(test, llc_pair_wait_idle(&p));
 	llc_pair_end(&p);
 }
 
@@ -2612,6 +2640,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_add_deleted),
 	KUNIT_CASE(llc_add_deleted_confirmed),
 	KUNIT_CASE_SLOW(llc_add_unanswered),
+	KUNIT_CASE(llc_add_early),
 	KUNIT_CASE(llc_one_port),
 	KUNIT_CASE(llc_one_port_v1),
 	KUNIT_CASE(llc_more_ports),
