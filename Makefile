@@ -209,7 +209,7 @@ check-programs:
 fuzz:
 	+$(MAKE) -C selftests/fuzz long
 
-## clean: remove what was built (the package cache in .cache stays)
+## clean: remove what was built (kernels and the results in .cache stay)
 clean:
 	+-$(MAKE) -C tools clean
 	+-$(MAKE) -C selftests clean

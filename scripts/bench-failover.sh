@@ -13,7 +13,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 vm=$top/selftests/vm
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 kernel=6.12
 rounds=${FAILOVER_ROUNDS:-3}
 ours=
@@ -46,7 +46,7 @@ while [ "$left" -gt 0 ]; do
 	left=$((left - 1))
 	ways="$ways removed_2 removed_1 down_2 down_1"
 done
-out=$cache/out/bench-failover
+out=$("$top/scripts/cache-dir.sh" here)/out/bench-failover
 "$vm/vm.py" --name bench-failover --kernel "$kernel" --links 2 --mtu 9000 --pcap off \
 	--module ours --ours "$ours" --script "$vm/cases/failover.sh" --env "WAYS=$ways" \
 	--env TRACE=y --env STREAMS=2 --env PINGPONGS=2 --env LIMIT=600 \

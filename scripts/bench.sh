@@ -43,7 +43,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 vm=$top/selftests/vm
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 kernel=6.12
 bed=qemu
 mtu=9000
@@ -218,7 +218,7 @@ find "$stage" -name '*.ko' -exec strip --strip-debug {} +
 name=${budget:+budget}
 name=${name:-${ceilings:+budget-loopback}}
 name=${name:-bench}
-out=$cache/out/$name
+out=$("$top/scripts/cache-dir.sh" here)/out/$name
 rc=0
 if [ -n "$profile" ]; then
 	make -s -C "$top/selftests" bench/insn_plugin.so

@@ -23,8 +23,7 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# (-m: in a fresh clone there is no .cache, for which readlink -f fails)
-cache=$(readlink -m "${SMC_VM_CACHE:-$top/.cache/vm}")
+cache=$("$top/scripts/cache-dir.sh")
 suffix=
 nobtf=
 check=

@@ -13,8 +13,7 @@ set -eu
 
 commit=654748f35554b6827a21dc63731795150078fb41	# native, before CAPABILITIES
 top=$(cd "$(dirname "$0")/.." && pwd)
-# (-m: in a fresh clone there is no .cache, for which readlink -f fails)
-cache=$(readlink -m "${SMC_VM_CACHE:-$top/.cache/vm}")
+cache=$("$top/scripts/cache-dir.sh")
 export PATH="/usr/lib/ccache:$PATH" CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 
 git -C "$top" cat-file -e "$commit^{commit}" 2> /dev/null || {

@@ -16,7 +16,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 # (and once more by the folder of its headers, as make matrix KDIRS= would: that build is there already)
-[ $# -gt 0 ] || set -- 6.1 6.12 7 6.12-arm64 6.1-s390x "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.1/headers"
+[ $# -gt 0 ] || set -- 6.1 6.12 7 6.12-arm64 6.1-s390x "$("$top/scripts/cache-dir.sh")/kernels/6.1/headers"
 "$top/scripts/install-packages.sh" "$top/scripts/packages.txt" "$top/selftests/vm/packages.txt" || exit 1
 
 # result VERDICT NAME: the log is shown when it failed

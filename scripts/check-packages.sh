@@ -13,8 +13,7 @@
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# (-m: in a fresh clone there is no .cache, for which readlink -f fails)
-cache=$(readlink -m "${SMC_VM_CACHE:-$top/.cache/vm}")
+cache=$("$top/scripts/cache-dir.sh")
 version=$(cat "$top/VERSION")
 out=$top/build/packages
 mode=${1:-}

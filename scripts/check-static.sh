@@ -7,7 +7,7 @@
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 cd "$top" || exit 1
 n=0
 rc=0

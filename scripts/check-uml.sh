@@ -56,7 +56,7 @@ runs=("$@")
 tests=$top/selftests
 vm=$tests/vm
 cases=$vm/cases
-out=${SMC_VM_CACHE:-$top/.cache/vm}/out
+out=$("$top/scripts/cache-dir.sh" here)/out
 case $flavour in
 plain)
 	p=uml
@@ -162,7 +162,7 @@ run "$p-tools" --module ours "${mtu[@]}" --script "$top/tools/test/vm_tools.sh" 
 run "$p-policy" --topology netns --module ours --script "$cases/policy.sh" --timeout 500
 # metrics of four network namespaces, also judged by promtool
 metrics=()
-promtool=${SMC_VM_CACHE:-$top/.cache/vm}/promtool
+promtool=$("$top/scripts/cache-dir.sh")/promtool
 if [ "$flavour" != debug ]; then
 	# without a network: the case that needs it is skipped, and says so
 	! want "$p-prometheus" || ! scripts/fetch-promtool.sh "$promtool" > /dev/null 2>&1 ||
@@ -235,7 +235,7 @@ run "$p-groups-intree" --module ours,intree --script "$cases/groups.sh" --env IN
 # one, by the steps of a page
 if [ "$flavour" != debug ]; then
 	built=$top/build/$(basename "$(readlink -f \
-		"${SMC_VM_CACHE:-$top/.cache/vm}/kernels/uml-$kernel")")$ours
+		"$("$top/scripts/cache-dir.sh")/kernels/uml-$kernel")")$ours
 	old_run run "$p-upgrading" --module ours,old --script "$cases/upgrading.sh" --add "$built/smc.ko" \
 		--add "$built/smc_diag.ko" --add "$top/Documentation/upgrading.rst" --timeout 400
 	extra run "$p-order" --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \

@@ -31,7 +31,7 @@ use_pool
 runs=("$@")
 
 cases=$vm/cases
-out=${SMC_VM_CACHE:-$top/.cache/vm}/out
+out=$("$top/scripts/cache-dir.sh" here)/out
 traffic=(--script "$cases/traffic.sh" --timeout 900)
 quick="stream:16 random:4 pingpong:20 urgent:10 connects:100 burst:50 parallel:32 halfclose:256 reset:8192 idle:2"
 
@@ -52,7 +52,7 @@ run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 20
 verify selfcheck "$vm/selfcheck.sh"
 
 # what the data path costs in instructions, which a busy machine does not change
-verify budget scripts/check-budget.sh --ours "$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")"
+verify budget scripts/check-budget.sh --ours "$top/build/$(basename "$(readlink -f "$("$top/scripts/cache-dir.sh")/kernels/6.12")")"
 
 # a user whose memory never arrives; the kernels of UML have no userfaultfd
 run user --module ours --mtu 9000 --mem 1024 --script "$cases/user.sh" --add "$top/selftests/smc_user" \
@@ -81,7 +81,7 @@ extra rooted observe "debian-12 bpftrace linux-perf python3-drgn" --links 2 --mt
 	--add "$top/tools/smc_objects.py" --timeout 1300
 
 # this module and the in-tree one, one after the other and side by side
-built=$top/build/$(basename "$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/6.12")")
+built=$top/build/$(basename "$(readlink -f "$("$top/scripts/cache-dir.sh")/kernels/6.12")")
 extra run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
 	--add "$built/smc_diag.ko" --timeout 500
 

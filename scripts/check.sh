@@ -84,7 +84,7 @@ for level in "$@"; do
 		;;
 	tools)
 		# without a network: the tests that need it are skipped, and say so
-		"$top/scripts/fetch-promtool.sh" "${SMC_VM_CACHE:-$top/.cache/vm}/promtool" \
+		"$top/scripts/fetch-promtool.sh" "$("$top/scripts/cache-dir.sh")/promtool" \
 			> "$out/promtool.log" 2>&1
 		cmd="make -C $top/tools --no-print-directory check"
 		;;

@@ -11,7 +11,7 @@
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 out=$top/build/coverage
 cd "$top" || exit 1
 run=y

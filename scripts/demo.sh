@@ -11,7 +11,6 @@ set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 vm=$top/selftests/vm
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
 module=ours
 kernel=6.12
 ours=
@@ -68,7 +67,7 @@ say "building smc_run and smcctl"
 quietly tools make -C "$top/tools"
 
 say "two virtual hosts with Soft-RoCE and the SMC module ($module)"
-out=$cache/out/demo
+out=$("$top/scripts/cache-dir.sh" here)/out/demo
 rc=0
 "$vm/vm.py" --name demo --kernel "$kernel" --module "$module" ${ours:+--ours "$ours"} --mtu 9000 --mem 768 \
 	--script "$vm/demo/demo.sh" --add "$top/tools/smc_run" \

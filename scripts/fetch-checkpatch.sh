@@ -9,7 +9,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 dir=${1:?usage: fetch-checkpatch.sh DIRECTORY}
 [ ! -e "$dir/done" ] || exit 0
 
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 mkdir -p "$dir"
 "$top/scripts/apt-private.sh" "$cache/apt" files linux-source-6.12 |
 	tar -xOf - ./usr/src/linux-source-6.12.tar.xz |

@@ -9,7 +9,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 dir=${1:?usage: fetch-promtool.sh DIRECTORY}
 [ ! -e "$dir/done" ] || exit 0
 
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 mkdir -p "$dir"
 "$top/scripts/apt-private.sh" "$cache/apt" files prometheus |
 	tar -xOf - ./usr/bin/promtool > "$dir/promtool"

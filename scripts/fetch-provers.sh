@@ -12,7 +12,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 dir=${1:?usage: fetch-provers.sh DIRECTORY}
 [ ! -e "$dir/done" ] || exit 0
 
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 mkdir -p "$dir/model"
 dir=$(cd "$dir" && pwd)
 

@@ -19,8 +19,7 @@ while getopts t: opt; do
 	esac
 done
 shift $((OPTIND - 1))
-# (-m: in a fresh clone there is no .cache, for which readlink -f fails)
-cache=$(readlink -m "${SMC_VM_CACHE:-$top/.cache/vm}")
+cache=$("$top/scripts/cache-dir.sh")
 case ${1:-} in
 deb|rpm) kind=$1 ;;
 *)

@@ -8,7 +8,7 @@
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-provers=${SMC_VM_CACHE:-$top/.cache/vm}/provers
+provers=$("$top/scripts/cache-dir.sh")/provers
 here=$top/selftests/prove
 out=$top/build/prove
 names=("$@")

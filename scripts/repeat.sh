@@ -17,7 +17,7 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-results=${SMC_VM_CACHE:-$top/.cache/vm}/repeat
+results=$("$top/scripts/cache-dir.sh" here)/repeat
 wanted=50
 show=
 

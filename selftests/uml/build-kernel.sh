@@ -10,7 +10,7 @@
 #   --update   look for a newer source package even when a kernel is cached
 #
 # A build is kept until the package version, a fragment, a patch or the compiler
-# changes. Result, in ${SMC_VM_CACHE:-<top>/.cache/vm}, with the same layout as
+# changes. Result, in the folder that scripts/cache-dir.sh names, with the same layout as
 # Debian's kernels have from selftests/vm/fetch.sh:
 #   kernels/uml-FLAVOUR              -> the release built last
 #   kernels/uml-FLAVOUR/headers         use as KDIR= with ARCH=um
@@ -20,7 +20,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 package=linux-source-7.3
 export SMC_APT_SUITES=trixie-backports
 apt_private=$top/scripts/apt-private.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # What hosts with an arm64 kernel need besides that kernel: programs of Debian, unpacked in
-# ${SMC_VM_CACHE:-<top>/.cache/vm}/arm64 (mkinitramfs.sh takes them from there; nothing is installed), and
+# arm64 in the folder that scripts/cache-dir.sh names (mkinitramfs.sh takes them from there; nothing is installed), and
 # programs of this tree, cross-compiled with the headers and libraries of that folder in build/arm64.
 #
 # Usage: arm64.sh PROGRAM...	their paths in this tree, as selftests/smc_traffic
@@ -10,8 +10,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-mkdir -p "${SMC_VM_CACHE:-$top/.cache/vm}"
-cache=$(cd "${SMC_VM_CACHE:-$top/.cache/vm}" && pwd)
+cache=$("$top/scripts/cache-dir.sh")
+mkdir -p "$cache"
 root=$cache/arm64
 # the last section of packages.txt as far as guests need it, and what our programs are linked with
 packages="busybox-static kmod iproute2 nftables ethtool ibverbs-providers ibverbs-utils perftest strace util-linux

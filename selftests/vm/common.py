@@ -13,7 +13,16 @@ import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-CACHE = os.path.abspath(os.environ.get("SMC_VM_CACHE", os.path.join(TOP, ".cache/vm")))
+
+
+def cache_dir(*args):
+    """Return the folder for what all checkouts share, or with "here" for what is of this one."""
+    return subprocess.check_output([os.path.join(TOP, "scripts/cache-dir.sh"), *args],
+                                   text=True).strip()
+
+
+CACHE = cache_dir()
+RESULTS = cache_dir("here")
 MKINITRAMFS = os.path.join(HERE, "mkinitramfs.sh")
 
 SPLAT = re.compile(
@@ -54,10 +63,11 @@ def vmlinuz(rel):
 
 def base_initramfs(rel):
     """Return the cached part of the initramfs, rebuilt when one of its inputs is newer."""
-    out = os.path.join(CACHE, f"base-{rel}.cpio")
+    out = os.path.join(RESULTS, f"base-{rel}.cpio")
     recipe = [MKINITRAMFS, os.path.join(HERE, "modules.txt"),
               os.path.join(CACHE, "kernels", rel, "modules/modules.dep")]
     newest = max(os.path.getmtime(f) for f in recipe)
+    os.makedirs(RESULTS, exist_ok=True)
     with open(out + ".lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not os.path.exists(out) or os.path.getmtime(out) < newest:

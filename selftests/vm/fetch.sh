@@ -13,7 +13,7 @@
 #   --no-host       install no packages on this machine
 #   --update        look for newer kernels even when one is cached
 #
-# Result, in ${SMC_VM_CACHE:-<top>/.cache/vm}:
+# Result, in the folder that scripts/cache-dir.sh names:
 #   kernels/<series>              -> <release>, the newest one fetched
 #   kernels/<release>/headers        use as KDIR=
 #   kernels/<release>/boot/vmlinuz
@@ -22,7 +22,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 apt_private=$top/scripts/apt-private.sh
 apt=$cache/apt
 headers_only=

@@ -10,14 +10,15 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 bed=${1:-qemu}
 case $bed in
 qemu)	kernel=6.12 ;;
 uml)	kernel=uml-plain ;;
 *)	kernel=$bed ;;
 esac
-build=$cache/planted-$bed
+results=$("$top/scripts/cache-dir.sh" here)
+build=$results/planted-$bed
 n=0
 failed=0
 
@@ -38,7 +39,7 @@ planted()
 	name=$1
 	want=$2
 	shift 2
-	out=$cache/out/planted-$bed-$name
+	out=$results/out/planted-$bed-$name
 	rc=0
 	"$here/vm.py" --bed "$bed" --name "planted-$bed-$name" --module none --mem "$mem" \
 		--hosts 1 --pcap off \
@@ -56,7 +57,7 @@ planted()
 # line NAME REGEX: the report of the run "cases" has such a line
 line()
 {
-	if grep -qE "$2" "$cache/out/planted-$bed-cases/ktap.txt"; then
+	if grep -qE "$2" "$results/out/planted-$bed-cases/ktap.txt"; then
 		result 0 "$1"
 	else
 		result 1 "$1"

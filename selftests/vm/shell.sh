@@ -9,8 +9,9 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
-out=$cache/out/shell
+cache=$("$top/scripts/cache-dir.sh")
+results=$("$top/scripts/cache-dir.sh" here)
+out=$results/out/shell
 
 "$here/fetch.sh"
 
@@ -30,8 +31,9 @@ for f in "$top/selftests/smc_traffic" "$top/tools/smcctl" "$top/tools/smc_run" \
 done
 
 rm -rf "$out"
+mkdir -p "$results"
 "$here/vm.py" --name shell --mode shell --mtu 9000 --out "$out" --timeout 86400 \
-	"$@" > "$cache/shell.log" 2>&1 &
+	"$@" > "$results/shell.log" 2>&1 &
 vm=$!
 trap 'kill $vm 2>/dev/null || true' EXIT INT TERM
 
@@ -42,7 +44,7 @@ attach()
 
 for h in 1 2; do
 	while [ ! -S "$out/h$h.tty" ]; do
-		kill -0 $vm 2>/dev/null || { cat "$cache/shell.log" >&2; exit 1; }
+		kill -0 $vm 2>/dev/null || { cat "$results/shell.log" >&2; exit 1; }
 		sleep 0.2
 	done
 done

@@ -9,7 +9,7 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-kernel=$(readlink -f "${SMC_VM_CACHE:-$top/.cache/vm}/kernels/$1")
+kernel=$(readlink -f "$("$top/scripts/cache-dir.sh")/kernels/$1")
 snakeoil=/usr/share/ovmf/PkKek-1-snakeoil
 
 rm -rf "$2"

@@ -6,13 +6,13 @@
 #
 # Usage: tree.sh NAME PACKAGE... | tree.sh NAME < LIST
 #
-# makes ${SMC_VM_CACHE:-<top>/.cache/vm}/NAME if it does not exist, adds the missing packages
+# makes NAME in the folder that scripts/cache-dir.sh names if it does not exist, adds the missing packages
 # and prints its path. LIST has one package per line, and comments.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 
 die()
 {

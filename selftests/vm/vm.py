@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 
-from common import CACHE, SPLAT, TOP, Failure, build_initrd, release_of
+from common import RESULTS, SPLAT, TOP, Failure, build_initrd, release_of
 from effort import Effort
 from qemu import Insn, Qemu
 from uml import Uml
@@ -503,7 +503,7 @@ def parse(argv):
     if opt.pcap is None:
         opt.pcap = "head" if opt.bed == "qemu" else "off"
     if opt.out is None:
-        opt.out = os.path.join(CACHE, "out", opt.name)
+        opt.out = os.path.join(RESULTS, "out", opt.name)
     if opt.mode == "run" and not opt.script and not (opt.script1 and
                                                      (opt.hosts == 1 or opt.script2)):
         p.error("--script is missing")

@@ -13,7 +13,7 @@ dashboard=samples/grafana-dashboard.json
 page=../Documentation/monitoring.rst
 
 # promtool of the machine, or the one that scripts/fetch-promtool.sh has brought
-promtool=${SMC_VM_CACHE:-../.cache/vm}/promtool/promtool
+promtool=$(../scripts/cache-dir.sh)/promtool/promtool
 if command -v promtool >/dev/null; then
 	promtool=promtool
 fi

@@ -176,6 +176,21 @@ recipe()
 strange='A & B/C \1 $(D) 5%'
 expect 'a maintainer of a strange name' "$strange <a@b> 1" recipe "$strange" "$tmp/control"
 expect 'a maintainer of a strange name: RPM' "$strange% <a@b> 1" recipe "$strange" "$tmp/smc.spec"
+# where kernels are kept
+mkdir -p "$tmp/checkout/scripts"
+cp ../scripts/cache-dir.sh "$tmp/checkout/scripts/"
+cache_of()
+{
+	env -u SMC_VM_CACHE -u XDG_CACHE_HOME -u HOME "$@"
+}
+where=$tmp/checkout/scripts/cache-dir.sh
+expect 'cache: of the user' "$tmp/home/.cache/smc-vm" cache_of HOME="$tmp/home" "$where"
+expect 'cache: XDG' "$tmp/xdg/smc-vm" cache_of HOME="$tmp/home" XDG_CACHE_HOME="$tmp/xdg" "$where"
+expect 'cache: named' "$tmp/named" cache_of HOME="$tmp/home" SMC_VM_CACHE="$tmp/a/../named" "$where"
+expect 'cache: no home' "$tmp/checkout/.cache/vm" cache_of "$where"
+expect 'cache: of this checkout' "$tmp/checkout/.cache/vm" cache_of HOME="$tmp/home" "$where" here
+mkdir -p "$tmp/checkout/.cache/vm/kernels"
+expect 'cache: own kernels' "$tmp/checkout/.cache/vm" cache_of HOME="$tmp/home" "$where"
 # no cache yet, nor the folder that is to have it
 expect_usage 'packages: in a fresh clone' 'usage: make-packages.sh *' \
 	env SMC_VM_CACHE="$tmp/no/such" ../scripts/make-packages.sh nothing

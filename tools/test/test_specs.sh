@@ -16,7 +16,7 @@ differs()
 # ynl_schemas: print the folder with YNL's schemas, of the kernel that selftests/uml/build-kernel.sh has unpacked
 ynl_schemas()
 {
-	for f in "${SMC_VM_CACHE:-../.cache/vm}"/uml/src-*/.patched; do
+	for f in "$(../scripts/cache-dir.sh)"/uml/src-*/.patched; do
 		[ ! -e "$f" ] || echo "${f%/.patched}/Documentation/netlink"
 	done | tail -n 1
 }

@@ -9,7 +9,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
-cache=${SMC_VM_CACHE:-$top/.cache/vm}
+cache=$("$top/scripts/cache-dir.sh")
 apt_private=$top/scripts/apt-private.sh
 
 # Only their maintainer scripts would need these, and none of them is run.
