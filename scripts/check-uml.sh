@@ -29,7 +29,7 @@ plain|debug|coverage)
 debug-short)
 	flavour=debug
 	shift
-	[ $# -gt 0 ] || set -- debug-evil-served debug-api-smc_to_inet debug-evil debug-client \
+	[ $# -gt 0 ] || set -- debug-evil-link debug-api-smc_to_inet debug-evil debug-client \
 		debug-linkdown debug-netns debug-reuse
 	;;
 esac
