@@ -860,7 +860,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	spin_lock_init(&lgr->rtoken_lock);
 	smc_claim_init_list(&lgr->rmbe_claims);
 	smc_proof_init(&lgr->proofs);
-	smc_pool_init(&lgr->pool, lgr->host);
+	smc_pool_init(&lgr->pool, lgr->host, lgr->peer.max_conns ?: SMC_LGR_CONNS_MAX);
 	INIT_DELAYED_WORK(&lgr->idle_work, lgr_idle_work_fn);
 	INIT_WORK(&lgr->term_work, lgr_term_work_fn);
 	INIT_WORK(&lgr->failover_work, lgr_failover_work_fn);

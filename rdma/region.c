@@ -44,8 +44,9 @@
  * @pool: pool
  * @host: the peer host, to which the memory is charged; the settings of its namespace apply;
  *	outlives the pool
+ * @conns_max: connections of a full group, at least 1
  */
-void smc_pool_init(struct smc_pool *pool, struct smc_host *host)
+void smc_pool_init(struct smc_pool *pool, struct smc_host *host, u32 conns_max)
 {
 	struct net *net = host->key.net;
 	int kind;
@@ -53,6 +54,7 @@ void smc_pool_init(struct smc_pool *pool, struct smc_host *host)
 	memset(pool, 0, sizeof(*pool));
 	pool->host = host;
 	pool->net = net;
+	pool->conns_max = conns_max;
 	pool->buf_type = READ_ONCE(smc_settings_get(net)->region_type);
 	mutex_init(&pool->mutex);
 	spin_lock_init(&pool->lock);
@@ -93,17 +95,17 @@ static bool region_is_needed(enum smc_region_need need)
 }
 
 /*
- * Number of elements of the next region: the first regions are small, later ones double what the
- * group has, up to one element for each connection of a full group. Memory is cleared and mapped
+ * Number of elements of the next region: as many as the group has, up to one for each connection of
+ * a full group; then few at a time, which replace those in quarantine. Memory is cleared and mapped
  * while a connection waits for it, and most groups have few connections; but for another RMB a
- * connection waits for the peer, too, which is short only with %SMC_REGION_FOUNDED. Only few
- * connections will want one that they can do without.
+ * connection waits for the peer, too, which is short only with %SMC_REGION_FOUNDED. The first send
+ * ring of full size goes to whoever writes, and few connections want one that they can do without.
  */
 static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
 			     enum smc_region_need need)
 {
 	const struct smc_region *region;
-	u32 have = 0;
+	u32 max = pool->conns_max, have = 0, few = 8;
 
 	lockdep_assert_held(&pool->mutex);
 	if (need == SMC_REGION_AGAIN)
@@ -113,17 +115,11 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
-	if (need == SMC_REGION_EXTRA)
-		return clamp_t(u32, have, 2, 32);
-	if (!have && kind == SMC_REGION_SND)
-		return 2;
-	if (have < 8)
-		return 8;
-	if (have < 64)
-		return 32;
-	if (have < SMC_REGION_ELEMS_MAX)
-		return min_t(u32, have, SMC_REGION_ELEMS_MAX - have);
-	return 32;	/* replaces elements in quarantine */
+	if (have >= max)
+		return max / 8 + 1;
+	if (kind == SMC_REGION_SND && (!have || size != SMC_ELEM_SIZE_FIRST))
+		few = need == SMC_REGION_EXTRA ? 2 : 1;
+	return min3(max(have, few), max - have, need == SMC_REGION_EXTRA ? 32 : max);
 }
 
 /*

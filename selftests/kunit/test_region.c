@@ -66,7 +66,7 @@ static int region_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t->host);
 	t->mem_max = smc_host_mem_max;
 	smc_host_mem_max = 0;
-	smc_pool_init(&t->pool, t->host);
+	smc_pool_init(&t->pool, t->host, SMC_REGION_ELEMS_MAX);
 	test->priv = t;
 	return 0;
 }
@@ -206,11 +206,12 @@ static void region_growth(struct kunit *test)
 		enum smc_region_kind kind;
 		u32 size, nelem;
 	} rows[] = {
-		{ SMC_REGION_RMB, SZ_16K, 8 }, { SMC_REGION_SND, SZ_16K, 2 },
-		{ SMC_REGION_RMB, SZ_32K, 8 }, { SMC_REGION_RMB, SZ_16K, 32 },
-		{ SMC_REGION_RMB, SZ_16K, 32 }, { SMC_REGION_RMB, SZ_16K, 72 },
+		{ SMC_REGION_RMB, SZ_16K, 8 }, { SMC_REGION_SND, SZ_16K, 1 },
+		{ SMC_REGION_RMB, SZ_32K, 8 }, { SMC_REGION_RMB, SZ_16K, 8 },
+		{ SMC_REGION_RMB, SZ_16K, 16 }, { SMC_REGION_RMB, SZ_16K, 32 },
+		{ SMC_REGION_RMB, SZ_16K, 64 },
 		/* up to one element for each connection of a full group, then few at a time */
-		{ SMC_REGION_RMB, SZ_16K, 111 }, { SMC_REGION_RMB, SZ_16K, 32 },
+		{ SMC_REGION_RMB, SZ_16K, 127 }, { SMC_REGION_RMB, SZ_16K, 32 },
 		/* limited by the pages of one MR */
 		{ SMC_REGION_RMB, SZ_512K, 4 },
 	};
@@ -225,7 +226,7 @@ static void region_growth(struct kunit *test)
 		if (rows[i].kind == SMC_REGION_RMB)
 			bytes += (u64)rows[i].nelem * rows[i].size;
 	}
-	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 8);
+	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_RMB], 9);
 	KUNIT_EXPECT_EQ(test, t->pool.nregions[SMC_REGION_SND], 1);
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], bytes);
 }
@@ -233,7 +234,7 @@ static void region_growth(struct kunit *test)
 /* A new group gets little; the next connections find as much as they would without that. */
 static void region_growth_founded(struct kunit *test)
 {
-	static const u32 rmb[] = { 2, 8, 32 }, snd[] = { 2, 8, 32 };
+	static const u32 rmb[] = { 2, 8, 10 }, snd[] = { 1, 1, 2 };
 	enum smc_region_need need = SMC_REGION_FOUNDED;
 	struct region_test *t = test->priv;
 	struct smc_region *region;
@@ -258,7 +259,7 @@ static void region_growth_founded(struct kunit *test)
 /* Rings that connections can do without come in small regions; first rings do not. */
 static void region_growth_extra(struct kunit *test)
 {
-	static const u32 extra[] = { 2, 2, 4, 8, 16, 32 }, first[] = { 2, 8, 32 };
+	static const u32 extra[] = { 2, 2, 4, 8, 16, 32, 32 }, first[] = { 1, 1, 2 };
 	struct region_test *t = test->priv;
 	struct smc_region *region;
 	int i;
@@ -272,6 +273,31 @@ static void region_growth_extra(struct kunit *test)
 		region = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_128K, 16 * PAGES);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		KUNIT_EXPECT_EQ(test, region->nelem, first[i]);
+	}
+}
+
+/* A group that takes few connections has as many RMBEs and rings, and few more. */
+static void region_growth_few_conns(struct kunit *test)
+{
+	static const u32 rmb[] = { 2, 8, 6, 3, 3 }, snd[] = { 1, 2, 3, 6, 4, 3 };
+	enum smc_region_need need = SMC_REGION_FOUNDED;
+	struct region_test *t = test->priv;
+	struct smc_region *region;
+	int i;
+
+	t->pool.conns_max = 16;
+	for (i = 0; i < ARRAY_SIZE(rmb); i++) {
+		region = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES, need);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, rmb[i]);
+		need = SMC_REGION_NEEDED;
+	}
+	need = SMC_REGION_FOUNDED;
+	for (i = 0; i < ARRAY_SIZE(snd); i++) {
+		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES, need);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, snd[i]);
+		need = SMC_REGION_EXTRA;
 	}
 }
 
@@ -456,14 +482,14 @@ static void region_give_twice(struct kunit *test)
 
 	smc_elem_free(&t->pool, &elem, false);
 	smc_elem_free(&t->pool, &elem, true);
-	region_add(test, SMC_REGION_SND, SZ_16K, true);
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
+	region_add(test, SMC_REGION_RMB, SZ_16K, true);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
 	smc_elem_free(&t->pool, &elem, false);
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &other), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &other), 0);
 	memset(other.addr, 1, SZ_16K);
 	smc_elem_free(&t->pool, &elem, false);
 	KUNIT_EXPECT_FALSE(test, memchr_inv(other.addr, 1, SZ_16K));
-	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_SND, SZ_16K, &elem), 0);
+	KUNIT_ASSERT_EQ(test, smc_elem_take(&t->pool, SMC_REGION_RMB, SZ_16K, &elem), 0);
 	KUNIT_EXPECT_NE(test, elem.index, other.index);
 }
 
@@ -561,7 +587,7 @@ static void region_types(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type ? type - 1 : before);
 		smc_region_free(region);
 		smc_pool_destroy(&t->pool);
-		smc_pool_init(&t->pool, t->host);
+		smc_pool_init(&t->pool, t->host, SMC_REGION_ELEMS_MAX);
 		KUNIT_EXPECT_EQ(test, t->pool.buf_type, type);
 		region = region_add(test, SMC_REGION_RMB, SZ_16K, true);
 		KUNIT_EXPECT_EQ(test, is_vmalloc_addr(region->vaddr), type == SMC_REGION_TYPE_VIRT);
@@ -1158,12 +1184,15 @@ static void region_snd_limit(struct kunit *test)
 	struct region_test *t = test->priv;
 	struct smc_region *region, *first, *rmb;
 	u64 limited;
+	int i;
 
 	sn->snd_max = 6 * 16;
-	region = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
-	KUNIT_EXPECT_EQ(test, region->nelem, 2);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&sn->snd_bytes), 2 * SZ_16K);
+	for (i = 1; i <= 2; i++) {
+		region = region_try_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+		KUNIT_EXPECT_EQ(test, region->nelem, 1);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&sn->snd_bytes), i * SZ_16K);
+	}
 	KUNIT_EXPECT_TRUE(test, smc_pool_has_plenty(&t->pool));
 	rmb = region_try_alloc(&t->pool, SMC_REGION_RMB, SZ_32K, PAGES);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rmb);
@@ -1314,6 +1343,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_growth),
 	KUNIT_CASE(region_growth_founded),
 	KUNIT_CASE(region_growth_extra),
+	KUNIT_CASE(region_growth_few_conns),
 	KUNIT_CASE(region_index_fits),
 	KUNIT_CASE(region_grow),
 	KUNIT_CASE(region_count_max),

@@ -134,6 +134,7 @@ struct smc_elem {
  * @net: namespace of the group, whose limits (net.smc.smcr_max_rmb_kb, smcr_max_snd_kb) apply
  * @buf_type: kind of memory for its regions, enum smc_region_type; that of the namespace at
  *	the creation of the pool
+ * @conns_max: connections of a full group, which limits how the pool grows
  * @mutex: protects the lists, mappings and registrations; held while a device registers
  *	memory, never while waiting for the peer
  * @lock: protects the lists and bitmaps, too; leaf, BHs off
@@ -153,6 +154,7 @@ struct smc_pool {
 	struct smc_host *host;
 	struct net *net;
 	u8 buf_type;
+	u32 conns_max;
 	struct mutex mutex;
 	spinlock_t lock;
 	struct list_head regions[SMC_REGION_KINDS];
@@ -167,7 +169,7 @@ struct smc_pool {
 	wait_queue_head_t grow_wait;
 };
 
-void smc_pool_init(struct smc_pool *pool, struct smc_host *host);
+void smc_pool_init(struct smc_pool *pool, struct smc_host *host, u32 conns_max);
 void smc_pool_destroy(struct smc_pool *pool);
 int smc_pool_map_link(struct smc_pool *pool, u32 slot, struct smc_qp *qp);
 int smc_pool_register_link(struct smc_pool *pool, u32 slot);
