@@ -387,8 +387,8 @@ silent_and_speaking()
 	[ -z "$spoken" ] || return 0
 	spoken=y
 	two_links
-	# those with a ring of full size share the region of two, in any case
-	least=$((2 * 65536 + (2 + 8 + 32) * 2048))
+	# two rings of full size are there, in any case
+	least=$((2 * 65536 + (2 + 8 + 10 + 20) * 2048))
 	[ "$HOST" = 1 ] || {
 		rm -f /run/act /run/act.* /run/acted.*
 		# shellcheck disable=SC2016 # for the shell that smc_hold runs
@@ -556,7 +556,7 @@ three_rmbs()
 }
 
 # down_and_up while each side has more RMBs than fit into one ADD LINK CONTINUATION: where there are two
-# ports the first RMB has 8 elements, the next ones 32, later ones more.
+# ports the first RMB has 8 elements, each later one as many as there are.
 many_rmbs_down_and_up()
 {
 	two_links

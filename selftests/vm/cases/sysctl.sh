@@ -404,26 +404,25 @@ one_stream()
 	rings=$(($(grown tx_buf_alloc) + $(grown tx_buf_reuse)))
 }
 
-# Both ends are on this host. The group that gets memory first has a region of two rings of 64 KiB, and
+# Both ends are on this host. The group that gets memory first has a region of one ring of 64 KiB, and
 # one page of first rings; for the other one half of the limit is not free any more, so its connections
-# begin with rings of full size. With their first bytes all four ends have one of these, and the limit
-# lacks 1 KiB for another one.
+# begin with rings of full size, of which it has two then. The limit lacks 61 KiB for another one.
 case_ceiling_send()
 {
 	wait_for 30 no_rings || fail "$(send_bytes) bytes of send rings are not freed"
-	set_value smcr_max_snd_kb 323
+	set_value smcr_max_snd_kb 199
 	open_conns 2
 	tcp_server
-	expect "memory of send rings" "$(send_bytes)" -eq 266240
+	expect "memory of send rings" "$(send_bytes)" -eq 200704
 	was=$(stat_of mem_limited)
 	one_by_tcp
 	expect_reason 0x01018001
 	expect "refused regions" "$(($(stat_of mem_limited) - was))" -ge 1
-	expect "memory of send rings then" "$(send_bytes)" -eq 266240
-	# a new limit applies at once: two more rings for one group, and one for the other
-	set_value smcr_max_snd_kb 452
+	expect "memory of send rings then" "$(send_bytes)" -eq 200704
+	# a new limit applies at once: one more ring for each group, although one would like to have two
+	set_value smcr_max_snd_kb 327
 	one_stream
-	expect "memory of send rings with more" "$(send_bytes)" -eq 462848
+	expect "memory of send rings with more" "$(send_bytes)" -eq 331776
 	# no end gets a bigger one, and that is no refusal
 	expect "rings at the limit" "$rings" -eq 2
 	expect "refused regions at the limit" "$(grown mem_limited)" -eq 0
