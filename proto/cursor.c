@@ -87,7 +87,7 @@ int smc_ring_tx_init(struct smc_ring_tx *tx, u32 size, u32 peer_size, u32 reserv
  */
 void smc_ring_tx_purge(struct smc_ring_tx *tx)
 {
-	tx->prepared = tx->sent;
+	WRITE_ONCE(tx->prepared, tx->sent);
 }
 
 /*
@@ -170,7 +170,7 @@ static void ring_tx_settle(struct smc_ring_tx *tx)
 {
 	if (tx->completed != tx->posted)
 		return;
-	tx->completed = tx->sent;
+	WRITE_ONCE(tx->completed, tx->sent);
 	tx->posted = tx->sent;
 }
 
@@ -189,7 +189,7 @@ bool smc_ring_tx_complete(struct smc_ring_tx *tx, u32 epoch, u64 pos)
 {
 	if (epoch != tx->epoch || pos <= tx->completed || pos > tx->posted)
 		return false;
-	tx->completed = pos;
+	WRITE_ONCE(tx->completed, pos);
 	ring_tx_settle(tx);
 	return true;
 }
@@ -215,9 +215,9 @@ int smc_ring_tx_take_cursor(struct smc_ring_tx *tx, const struct smc_cdc_cursor 
 		tx->guarded = false;
 	if (pos > tx->sent) {
 		/* Rewound, but the peer had received and consumed these bytes. */
-		tx->sent = pos;
+		WRITE_ONCE(tx->sent, pos);
 		/* Purged since: nothing follows. */
-		tx->prepared = smc_ring_max(tx->prepared, pos);
+		WRITE_ONCE(tx->prepared, smc_ring_max(tx->prepared, pos));
 		ring_tx_settle(tx);
 	}
 	return rc;
@@ -258,9 +258,9 @@ void smc_ring_tx_rewind(struct smc_ring_tx *tx, bool fences)
 		tx->guarded = true;
 	}
 	tx->repeat_end = tx->sent_max;
-	tx->sent = smc_ring_max(tx->completed, tx->peer_consumed);
+	WRITE_ONCE(tx->sent, smc_ring_max(tx->completed, tx->peer_consumed));
 	tx->posted = tx->sent;
-	tx->completed = tx->sent;
+	WRITE_ONCE(tx->completed, tx->sent);
 	tx->epoch++;
 	tx->request_update = true;
 }
@@ -274,10 +274,10 @@ void smc_ring_tx_rewind(struct smc_ring_tx *tx, bool fences)
  */
 void smc_ring_tx_give_up(struct smc_ring_tx *tx)
 {
-	tx->sent = smc_ring_max(tx->completed, tx->peer_consumed);
+	WRITE_ONCE(tx->sent, smc_ring_max(tx->completed, tx->peer_consumed));
 	tx->posted = tx->sent;
-	tx->completed = tx->sent;
-	tx->prepared = tx->sent;
+	WRITE_ONCE(tx->completed, tx->sent);
+	WRITE_ONCE(tx->prepared, tx->sent);
 	tx->epoch++;
 }
 
@@ -328,7 +328,7 @@ int smc_ring_rx_lend(struct smc_ring_rx *rx, u32 len)
 	if (!len || len > smc_ring_rx_readable(rx))
 		return -EINVAL;
 	rx->lent_start = smc_ring_rx_cursor_pos(rx);
-	rx->consumed += len;
+	WRITE_ONCE(rx->consumed, rx->consumed + len);
 	rx->lent_end = rx->consumed;
 	return 0;
 }
@@ -380,10 +380,12 @@ int smc_ring_rx_take_cursor(struct smc_ring_rx *rx, const struct smc_cdc_cursor 
 	 * which is never beyond the last one that was posted.
 	 */
 	u64 limit = rx->announced + rx->size;
-	int rc = smc_cursor_advance(rx->produced, limit, rx->size, wire, &rx->produced);
+	u64 pos;
+	int rc = smc_cursor_advance(rx->produced, limit, rx->size, wire, &pos);
 
 	if (rc < 0)
 		return rc;
+	WRITE_ONCE(rx->produced, pos);
 	rx->peer_blocked = blocked;
 	rx->peer_requests = asks;
 	return rc;

@@ -102,7 +102,7 @@ unsigned int smc_urgent_rx_weigh_flags(struct smc_urgent_rx *u, u8 flags, u64 pr
 		found = SMC_URGENT_ARRIVED;
 		if (u->state != SMC_URGENT_PENDING)
 			found |= SMC_URGENT_SIGNAL;
-		u->state = SMC_URGENT_VALID;
+		WRITE_ONCE(u->state, SMC_URGENT_VALID);
 		u->pos = produced;
 		u->removed = false;
 		return found;
@@ -112,11 +112,11 @@ unsigned int smc_urgent_rx_weigh_flags(struct smc_urgent_rx *u, u8 flags, u64 pr
 		if (u->state == SMC_URGENT_PENDING ||
 		    (smc_urgent_rx_is_present(u) && consumed < u->pos))
 			return 0;
-		u->state = SMC_URGENT_PENDING;
+		WRITE_ONCE(u->state, SMC_URGENT_PENDING);
 		return SMC_URGENT_SIGNAL;
 	}
 	if (u->state == SMC_URGENT_PENDING)
-		u->state = SMC_URGENT_NONE;
+		WRITE_ONCE(u->state, SMC_URGENT_NONE);
 	return 0;
 }
 
@@ -139,7 +139,7 @@ bool smc_urgent_rx_blocks_writer(const struct smc_urgent_rx *u, u64 produced)
  */
 void smc_urgent_rx_note_passed(struct smc_urgent_rx *u)
 {
-	u->state = SMC_URGENT_NONE;
+	WRITE_ONCE(u->state, SMC_URGENT_NONE);
 }
 
 /**
@@ -158,6 +158,6 @@ int smc_urgent_rx_read_oob(struct smc_urgent_rx *u, bool peek, u8 *byte)
 		return -EINVAL;
 	*byte = u->byte;
 	if (!peek)
-		u->state = SMC_URGENT_READ;
+		WRITE_ONCE(u->state, SMC_URGENT_READ);
 	return 0;
 }

@@ -244,7 +244,7 @@ static inline int smc_ring_tx_prepare(struct smc_ring_tx *tx, u32 len)
 {
 	if (len > smc_ring_tx_free_bytes(tx))
 		return -EINVAL;
-	tx->prepared += len;
+	WRITE_ONCE(tx->prepared, tx->prepared + len);
 	return 0;
 }
 
@@ -333,7 +333,7 @@ static inline int smc_ring_tx_note_posted(struct smc_ring_tx *tx, u32 len)
 {
 	if (len > smc_ring_tx_unsent(tx) || len > smc_ring_tx_peer_room(tx))
 		return -EINVAL;
-	tx->sent += len;
+	WRITE_ONCE(tx->sent, tx->sent + len);
 	tx->posted = tx->sent;
 	tx->sent_max = smc_ring_max(tx->sent_max, tx->sent);
 	return 0;
@@ -388,7 +388,7 @@ static inline int smc_ring_rx_advance(struct smc_ring_rx *rx, s32 advance)
 		/* at most one ring beyond the last consumer cursor that was posted */
 		if ((u32)advance > (u32)(rx->announced + rx->size - rx->produced))
 			return -EPROTO;
-		rx->produced += (u32)advance;
+		WRITE_ONCE(rx->produced, rx->produced + (u32)advance);
 	} else if (advance < 0 && (-(u32)advance > rx->size || -(u32)advance > rx->produced)) {
 		return -EPROTO;
 	}
@@ -429,7 +429,7 @@ static inline int smc_ring_rx_consume(struct smc_ring_rx *rx, u32 len)
 {
 	if (len > smc_ring_rx_readable(rx))
 		return -EINVAL;
-	rx->consumed += len;
+	WRITE_ONCE(rx->consumed, rx->consumed + len);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #ifdef __KERNEL__
 
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -32,6 +33,9 @@ typedef __s8 s8;
 typedef __s16 s16;
 typedef __s32 s32;
 typedef __s64 s64;
+
+/* for what other threads of the kernel read without a lock: here is one thread */
+#define WRITE_ONCE(x, val)	((x) = (val))
 
 #endif
 

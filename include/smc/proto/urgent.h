@@ -146,7 +146,7 @@ static inline bool smc_urgent_rx_note_consumed(struct smc_urgent_rx *u, u64 cons
 {
 	if (!smc_urgent_rx_is_present(u) || consumed < u->pos + u->removed)
 		return false;
-	u->state = SMC_URGENT_NONE;
+	WRITE_ONCE(u->state, SMC_URGENT_NONE);
 	return !u->removed;
 }
 
