@@ -257,7 +257,7 @@ unsigned int smc_cdc_apply(struct smc_conn *conn, const u8 *buf, u32 len)
 	bits |= cdc_apply_consumer(conn, &msg) | cdc_apply_producer(conn, &msg) |
 		cdc_apply_ack(conn, &msg);
 	fresh = msg.state & ~rx->peer_state;
-	rx->peer_state |= msg.state;
+	WRITE_ONCE(rx->peer_state, rx->peer_state | msg.state);
 	if (fresh & SMC_CDC_S_DONE)
 		bits |= SMC_CDC_PEER_DONE;
 	if (fresh & SMC_CDC_S_CLOSED)

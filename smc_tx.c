@@ -502,7 +502,7 @@ static struct smc_wr_slot *tx_get_slot(struct smc_conn *conn)
 	WRITE_ONCE(conn->tx.waiting, true);
 	slot = smc_wr_slot_get(conn->link->qp);
 	if (slot)
-		conn->tx.waiting = false;
+		WRITE_ONCE(conn->tx.waiting, false);
 	else
 		smc_stats_count(conn->stats, SMC_STAT_TX_NOSLOT, 1);
 	return slot;
@@ -765,7 +765,7 @@ static bool tx_link_held(struct smc_conn *conn)
 	smp_mb();	/* pairs with smc_link_hold_conns(), which retries waiting connections */
 	if (smc_link_conns_held(conn->link))
 		return true;
-	conn->tx.waiting = false;
+	WRITE_ONCE(conn->tx.waiting, false);
 	return false;
 }
 
@@ -921,7 +921,7 @@ bool smc_tx_retry(struct smc_conn *conn)
 		return true;
 	spin_lock_bh(&conn->lock);
 	if (conn->tx.waiting) {
-		conn->tx.waiting = false;
+		WRITE_ONCE(conn->tx.waiting, false);
 		smc_tx_push_locked(conn, false);
 		/* this may have been the last message: let the worker end the connection */
 		if (conn->releasing || conn->state == SMC_CONN_PROCESSABORT ||

@@ -83,7 +83,7 @@ static void conn_use_link(struct smc_conn *conn, struct smc_link *link, enum smc
 	conn_change_link(conn, link);
 	conn->tx.move.resuming = true;
 	conn->tx.whole_due = true;
-	conn->tx.waiting = false;
+	WRITE_ONCE(conn->tx.waiting, false);
 	/* B is announced again over the new link, but it is the same time without a window */
 	conn->tx.sent_blocked = false;
 	smc_tcpinfo_count_move(conn, reason);

@@ -88,12 +88,12 @@ static void conn_report_end(struct smc_conn *conn, enum smc_conn_state from, u32
 static void conn_note_tcp_end(struct smc_conn *conn, u32 actions)
 {
 	if (actions & SMC_CONN_ACT_RESET_CLCSOCK) {
-		conn->tcp_end = SMC_TCP_END_RST;
+		WRITE_ONCE(conn->tcp_end, SMC_TCP_END_RST);
 		smc_conn_timer_reset_due(conn);
 	}
 	if (actions & SMC_CONN_ACT_CLOSE_CLCSOCK)
-		conn->tcp_end = actions & SMC_CONN_ACT_AWAIT_FIN ? SMC_TCP_END_FIN_SECOND :
-								   SMC_TCP_END_FIN;
+		WRITE_ONCE(conn->tcp_end, actions & SMC_CONN_ACT_AWAIT_FIN ?
+			   SMC_TCP_END_FIN_SECOND : SMC_TCP_END_FIN);
 }
 
 /* Carry out the actions of a step, except reports. */
@@ -104,7 +104,7 @@ static void conn_do_actions(struct smc_conn *conn, u32 actions)
 	if (actions & SMC_CONN_ACT_PURGE)
 		conn_purge_tx(conn);
 	if (actions & SMC_CONN_ACT_DISCARD)
-		conn->rx.ring.consumed = conn->rx.ring.produced;
+		WRITE_ONCE(conn->rx.ring.consumed, conn->rx.ring.produced);
 	if (actions & SMC_CONN_ACT_CANCEL_TIMER)
 		smc_conn_timer_state_left(conn);
 	if (actions & SMC_CONN_ACT_ARM_TIMER)
@@ -121,7 +121,7 @@ static void conn_do_actions(struct smc_conn *conn, u32 actions)
 		smc_tx_send_flags_locked(conn, flags);
 	conn_note_tcp_end(conn, actions);
 	if (actions & SMC_CONN_ACT_RELEASE) {
-		conn->releasing = true;
+		WRITE_ONCE(conn->releasing, true);
 		smc_conn_timer_closed(conn);
 	}
 }
@@ -413,9 +413,9 @@ unsigned int smc_conn_abort_gap_locked(struct smc_conn *conn)
 unsigned int smc_conn_lose_group_locked(struct smc_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
-	conn->tx.stopped = true;
+	WRITE_ONCE(conn->tx.stopped, true);
 	conn->tx.state_due = 0;
-	conn->tx.waiting = false;
+	WRITE_ONCE(conn->tx.waiting, false);
 	smc_conn_move_step_locked(conn, SMC_MOVE_EV_LOST);
 	/* already CLOSED: the last message waited for a slot, which it will not get */
 	if (conn->releasing)
@@ -524,9 +524,9 @@ void smc_conn_give_up_init_locked(struct smc_conn *conn, bool reset, int err)
 		conn_note_tcp_end(conn, SMC_CONN_ACT_RESET_CLCSOCK);
 	/* another request of the peer may be for the same element and token */
 	smc_claim_end(conn->lgr, &conn->tx.claim);
-	conn->tx.stopped = true;
+	WRITE_ONCE(conn->tx.stopped, true);
 	conn->quarantine = reset;
-	conn->releasing = true;
+	WRITE_ONCE(conn->releasing, true);
 	smc_conn_timer_closed(conn);
 }
 
@@ -544,7 +544,7 @@ void smc_conn_discard(struct smc_conn *conn, bool quarantine)
 		smc_conn_give_up_init_locked(conn, false, 0);
 	else if (conn->state == SMC_CONN_INIT)
 		smc_conn_step_locked(conn, SMC_CONN_EV_CLOSE);
-	conn->tx.stopped = true;
+	WRITE_ONCE(conn->tx.stopped, true);
 	conn->quarantine = quarantine;
 	spin_unlock_bh(&conn->lock);
 	smc_conn_put(conn);
@@ -700,7 +700,7 @@ unsigned int smc_conn_refuse_data_locked(struct smc_conn *conn, u32 had)
 	lockdep_assert_held(&conn->lock);
 	if (!smc_conn_state_may_cdc(conn->state))
 		return 0;
-	conn->rx.ring.produced = conn->rx.ring.consumed + had;
+	WRITE_ONCE(conn->rx.ring.produced, conn->rx.ring.consumed + had);
 	conn->cause = ECONNRESET;
 	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 }
