@@ -91,12 +91,12 @@ void smc_llc_fc_begin(struct smc_link *link, wait_queue_head_t *wq)
 	struct smc_llc *llc = llc_from_link(link);
 
 	spin_lock_bh(&llc->lock);
-	llc->fc.link = link;
+	WRITE_ONCE(llc->fc.link, link);
 	llc->fc.wq = wq;
-	llc->fc.bits = llc->dead ? SMC_LLC_FC_BROKEN : 0;
+	WRITE_ONCE(llc->fc.bits, llc->dead ? SMC_LLC_FC_BROKEN : 0);
 	llc->fc.answered = false;
 	llc->fc.sent = 0;
-	llc->running = SMC_LLC_X_FIRST;
+	WRITE_ONCE(llc->running, SMC_LLC_X_FIRST);
 	spin_unlock_bh(&llc->lock);
 }
 
@@ -194,10 +194,10 @@ void smc_llc_fc_end(struct smc_link *link)
 
 	spin_lock_bh(&llc->lock);
 	if (llc->fc.link == link) {
-		llc->fc.link = NULL;
+		WRITE_ONCE(llc->fc.link, NULL);
 		llc->fc.wq = NULL;
 		if (llc->running == SMC_LLC_X_FIRST && llc->add.active)
-			llc->running = SMC_LLC_X_ADD_LINK;
+			WRITE_ONCE(llc->running, SMC_LLC_X_ADD_LINK);
 		else if (llc->running == SMC_LLC_X_FIRST)
 			llc_turn_end(llc);
 	}
@@ -243,7 +243,7 @@ static void llc_confirm_link_receive(struct smc_llc *llc, struct smc_link *link,
 	} else if (llc->fc.link == link && !(llc->fc.bits & SMC_LLC_FC_CONFIRM)) {
 		if (!msg->response)
 			WRITE_ONCE(link->num, cl->link_num);
-		link->peer_uid = smc_wire_get_be32(cl->link_uid);
+		WRITE_ONCE(link->peer_uid, smc_wire_get_be32(cl->link_uid));
 		llc_fc_agree_max_links(llc, cl);
 		llc_fc_set(llc, SMC_LLC_FC_CONFIRM |
 				(cl->no_eyec ? 0 : SMC_LLC_FC_EYECATCHER));
@@ -372,7 +372,7 @@ static enum smc_llc_verdict llc_event_decide(struct smc_llc *llc, struct llc_eve
 	spin_lock_bh(&llc->lock);
 	v = llc_verdict(llc, input);
 	if (v == SMC_LLC_RUN || v == SMC_LLC_PREEMPT) {
-		llc->running = smc_llc_flow_exchange(input);
+		WRITE_ONCE(llc->running, smc_llc_flow_exchange(input));
 	} else if (v == SMC_LLC_QUEUE) {
 		list_add_tail(&ev->entry, &llc->deferred);
 		llc->nqueued++;	/* the limit applies to both lists */
@@ -594,7 +594,7 @@ int smc_llc_create(struct smc_lgr *lgr)
 		return -ENOMEM;
 	llc->lgr = lgr;
 	spin_lock_init(&llc->lock);
-	llc->running = SMC_LLC_X_IDLE;
+	WRITE_ONCE(llc->running, SMC_LLC_X_IDLE);
 	llc->suspect_checked = jiffies;
 	INIT_LIST_HEAD(&llc->queue);
 	INIT_LIST_HEAD(&llc->deferred);

@@ -177,7 +177,7 @@ int smc_lgr_add_conn(struct smc_lgr *lgr, struct smc_conn *conn, u32 *token)
 		entry->token = *token;
 		/* Replaces the reserved entry, so it needs no memory. */
 		__xa_store(&lgr->conns, index, entry, GFP_ATOMIC);
-		lgr->nconns++;
+		WRITE_ONCE(lgr->nconns, lgr->nconns + 1);
 		if (lgr->reserved)
 			lgr->reserved--;
 	}
@@ -222,7 +222,7 @@ void smc_lgr_del_conn(struct smc_lgr *lgr, u32 token, bool keep_index)
 	} else {
 		__xa_erase(&lgr->conns, token & 0xff);
 	}
-	lgr->nconns--;
+	WRITE_ONCE(lgr->nconns, lgr->nconns - 1);
 	idle = !lgr->nconns && !lgr->reserved;
 	used_up = lgr->nkept > SMC_LGR_CONNS_MAX / 2;
 	xa_unlock_bh(&lgr->conns);

@@ -183,11 +183,11 @@ void smc_add_link_begin(struct smc_llc *llc, struct smc_link *first)
 	struct llc_add *add = &llc->add;
 
 	lockdep_assert_held(&llc->lock);
-	add->active = true;
+	WRITE_ONCE(add->active, true);
 	add->rejected = false;
 	add->accepted = false;
-	add->aborted = false;
-	add->num = 0;
+	WRITE_ONCE(add->aborted, false);
+	WRITE_ONCE(add->num, 0);
 	smc_link_get(first);
 	add->first = first;
 	queue_work(llc->lgr->wq, &llc->add_work);
@@ -203,7 +203,7 @@ static void add_link_take_answer(struct smc_llc *llc, bool rejected)
 		add->accepted = true;
 	} else if (add->accepted) {
 		/* add_work is setting the link up, and keeps the turn until it has finished */
-		add->aborted = true;
+		WRITE_ONCE(add->aborted, true);
 	} else {
 		/* nothing follows: the next exchange may begin */
 		add->rejected = true;
@@ -240,7 +240,7 @@ bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const stru
 		if (msg->type == SMC_LLC_ADD_LINK && ev->link == add->first)
 			add_link_take_answer(llc, msg->add_link.rejected);
 		list_add_tail(&ev->entry, &add->inbox);
-		add->ninbox++;
+		WRITE_ONCE(add->ninbox, add->ninbox + 1);
 		taken = true;
 	}
 	spin_unlock_bh(&llc->lock);
@@ -275,7 +275,7 @@ struct llc_event *smc_add_link_wait_msg(struct smc_llc *llc, struct smc_link *li
 		ev = list_first_entry_or_null(&llc->add.inbox, struct llc_event, entry);
 		if (ev) {
 			list_del(&ev->entry);
-			llc->add.ninbox--;
+			WRITE_ONCE(llc->add.ninbox, llc->add.ninbox - 1);
 		}
 		spin_unlock_bh(&llc->lock);
 		if (ev && ev->link == link && !smc_llc_msg_parse(ev->buf, ev->len, msg) &&
@@ -578,7 +578,7 @@ int smc_add_link_await_confirm(struct smc_llc *llc, struct smc_link *link)
 	cl = &msg.confirm_link;
 	if (cl->no_eyec &&
 	    smc_llc_confirm_link_matches(cl, link->num, link->peer_qpn, link->peer_gid.raw))
-		link->peer_uid = smc_wire_get_be32(cl->link_uid);
+		WRITE_ONCE(link->peer_uid, smc_wire_get_be32(cl->link_uid));
 	else
 		rc = -EPROTO;
 	llc_event_free(ev);
@@ -606,7 +606,7 @@ int smc_add_link_commit(struct smc_llc *llc, struct smc_link *link)
 	if (llc->add.aborted)
 		rc = -ECANCELED;
 	else
-		llc->add.num = 0;
+		WRITE_ONCE(llc->add.num, 0);
 	spin_unlock_bh(&llc->lock);
 	if (!rc) {
 		smc_llc_timer_link_up(llc);
@@ -657,9 +657,9 @@ void smc_add_link_end(struct smc_llc *llc)
 	spin_lock_bh(&llc->lock);
 	first = llc->add.first;
 	llc_events_free(&llc->add.inbox);
-	llc->add.ninbox = 0;
-	llc->add.num = 0;
-	llc->add.active = false;
+	WRITE_ONCE(llc->add.ninbox, 0);
+	WRITE_ONCE(llc->add.num, 0);
+	WRITE_ONCE(llc->add.active, false);
 	llc->add.first = NULL;
 	memset(&llc->add.wish, 0, sizeof(llc->add.wish));
 	if (llc->running == SMC_LLC_X_ADD_LINK && !llc->add.rejected)

@@ -243,7 +243,7 @@ static int add_link_client_prepare(struct smc_llc *llc, const struct smc_llc_add
 		return rc;
 	}
 	spin_lock_bh(&llc->lock);
-	llc->add.num = al->link_num;
+	WRITE_ONCE(llc->add.num, al->link_num);
 	spin_unlock_bh(&llc->lock);
 	rc = smc_add_link_connect(*link, al);
 	if (!rc)

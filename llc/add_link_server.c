@@ -311,7 +311,7 @@ void smc_add_link_server_work(struct work_struct *work)
 
 	link = add_link_server_make(llc, first, &shared);
 	spin_lock_bh(&llc->lock);
-	llc->add.num = link ? link->num : 0;
+	WRITE_ONCE(llc->add.num, link ? link->num : 0);
 	spin_unlock_bh(&llc->lock);
 
 	/* without a link, ADD LINK still is the answer that a client waits for */

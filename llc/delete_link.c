@@ -54,7 +54,7 @@ bool smc_delete_link_exchange(struct smc_llc *llc, struct smc_link *other, u8 nu
 
 	spin_lock_bh(&llc->lock);
 	llc->delete.pending = num;
-	llc->delete.answered = false;
+	WRITE_ONCE(llc->delete.answered, false);
 	spin_unlock_bh(&llc->lock);
 	smc_llc_send_delete_link(other, num, reason);
 	wait_event_timeout(llc->wait, READ_ONCE(llc->delete.answered) || READ_ONCE(llc->dead) ||
@@ -526,7 +526,7 @@ static bool delete_link_abort_add(struct smc_llc *llc, u8 num)
 	spin_lock_bh(&llc->lock);
 	adding = num && num == llc->add.num;
 	if (adding)
-		llc->add.aborted = true;
+		WRITE_ONCE(llc->add.aborted, true);
 	spin_unlock_bh(&llc->lock);
 	return adding;
 }
@@ -674,7 +674,7 @@ void smc_delete_link_take_response(struct smc_llc *llc, u8 num)
 {
 	spin_lock_bh(&llc->lock);
 	if (num && num == llc->delete.pending)
-		llc->delete.answered = true;
+		WRITE_ONCE(llc->delete.answered, true);
 	spin_unlock_bh(&llc->lock);
 	wake_up_all(&llc->wait);
 }

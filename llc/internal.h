@@ -441,7 +441,7 @@ static inline bool llc_turn_take(struct smc_llc *llc, enum smc_llc_input input)
 	lockdep_assert_held(&llc->lock);
 	if (llc->dead || llc->add.active || llc_verdict(llc, input) != SMC_LLC_RUN)
 		return false;
-	llc->running = smc_llc_flow_exchange(input);
+	WRITE_ONCE(llc->running, smc_llc_flow_exchange(input));
 	return true;
 }
 
@@ -449,7 +449,7 @@ static inline bool llc_turn_take(struct smc_llc *llc, enum smc_llc_input input)
 static inline void llc_turn_end(struct smc_llc *llc)
 {
 	lockdep_assert_held(&llc->lock);
-	llc->running = llc->rkey.busy ? SMC_LLC_X_RKEY : SMC_LLC_X_IDLE;
+	WRITE_ONCE(llc->running, llc->rkey.busy ? SMC_LLC_X_RKEY : SMC_LLC_X_IDLE);
 	/* the deferred messages arrived before those in the queue */
 	list_splice_init(&llc->deferred, &llc->queue);
 	if (!llc->dead && !list_empty(&llc->queue))
@@ -461,7 +461,7 @@ static inline void llc_turn_end(struct smc_llc *llc)
 static inline void llc_fc_set(struct smc_llc *llc, unsigned int bits)
 {
 	lockdep_assert_held(&llc->lock);
-	llc->fc.bits |= bits;
+	WRITE_ONCE(llc->fc.bits, llc->fc.bits | bits);
 	if (llc->fc.wq)
 		wake_up_all(llc->fc.wq);
 }

@@ -164,7 +164,7 @@ void smc_recovery_note_attempt(struct smc_llc *llc)
 static void recovery_wish_forget(struct llc_recovery *rec)
 {
 	memset(&rec->wish, 0, sizeof(rec->wish));
-	rec->wish_due = false;
+	WRITE_ONCE(rec->wish_due, false);
 }
 
 /**
@@ -196,7 +196,7 @@ void smc_recovery_get_wish(struct smc_llc *llc, struct smc_link_wish *wish)
 	smc_recovery_note_attempt(llc);
 	*wish = rec->wish;
 	if (llc->lgr->role == SMC_CLIENT)
-		rec->wish_due = false;
+		WRITE_ONCE(rec->wish_due, false);
 	smc_llc_timer_recovery_due(llc, TURN_AGAIN);
 	spin_unlock_bh(&llc->lock);
 }
@@ -435,7 +435,7 @@ void smc_recovery_retry_later(struct smc_llc *llc)
 	unsigned long delay;
 
 	spin_lock_bh(&llc->lock);
-	rec->retry = true;
+	WRITE_ONCE(rec->retry, true);
 	/* RECOVERY_FORGET is well beyond RECOVERY_MAX: no attempt was needed for a long time */
 	if (rec->last && time_after(jiffies, rec->last + RECOVERY_FORGET))
 		rec->period = 0;
@@ -488,7 +488,7 @@ void smc_recovery_link_added(struct smc_llc *llc, u8 num)
 		recovery_cap_lift(cap);
 	if (smc_link_wish_is_same(&llc->recovery.wish, &llc->add.wish))
 		recovery_wish_forget(&llc->recovery);
-	llc->recovery.retry = false;
+	WRITE_ONCE(llc->recovery.retry, false);
 	llc->recovery.ports = true;
 	smc_llc_timer_recovery_due(llc, RECOVERY_SOON);
 	spin_unlock_bh(&llc->lock);
@@ -529,7 +529,7 @@ void smc_recovery_add_ordered(struct smc_llc *llc, const struct smc_link_wish *w
 	rec->any_port |= !named;
 	rec->ordered |= !named;
 	rec->wish = *wish;
-	rec->wish_due = named;
+	WRITE_ONCE(rec->wish_due, named);
 	rec->wish_until = jiffies + LLC_WISH_TIME;
 	smc_llc_timer_recovery_due(llc, 0);
 	spin_unlock_bh(&llc->lock);
@@ -550,7 +550,7 @@ void smc_recovery_delete_ordered(struct smc_llc *llc, u8 num, enum llc_delete_or
 	lockdep_assert_held(&llc->lock);
 	rec->any_port = false;
 	rec->ports = false;
-	rec->retry = false;
+	WRITE_ONCE(rec->retry, false);
 	rec->ordered = false;
 	recovery_wish_forget(rec);
 	recovery_cap_lower(&llc->cap, num, order);

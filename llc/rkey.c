@@ -53,7 +53,7 @@ static int rkey_take_turn(struct smc_llc *llc, struct smc_link *link, const bool
 		    llc_verdict(llc, SMC_LLC_DO_RKEY) == SMC_LLC_RUN) {
 			memset(&llc->rkey, 0, sizeof(llc->rkey));
 			llc->rkey.busy = true;
-			llc->running = SMC_LLC_X_RKEY;
+			WRITE_ONCE(llc->running, SMC_LLC_X_RKEY);
 			mine = true;
 		}
 		spin_unlock_bh(&llc->lock);
@@ -157,7 +157,7 @@ static int rkey_request(struct smc_llc *llc, struct smc_link *link, const struct
 	x->type = msg->type;
 	x->rkey = rkey_of_msg(msg);
 	x->link = link;
-	x->done = false;
+	WRITE_ONCE(x->done, false);
 	spin_unlock_bh(&llc->lock);
 	do {
 		rc = smc_llc_send_msg(link, msg);
@@ -596,7 +596,7 @@ void smc_rkey_take_response(struct smc_llc *llc, const struct smc_link *link,
 	    (x->link == link || msg->type != SMC_LLC_DELETE_RKEY)) {
 		x->negative = negative;
 		x->retry = retry;
-		x->done = true;
+		WRITE_ONCE(x->done, true);
 	}
 	spin_unlock_bh(&llc->lock);
 	wake_up_all(&llc->wait);
