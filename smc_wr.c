@@ -65,7 +65,7 @@ void smc_qp_break(struct smc_qp *qp, enum ib_wc_status status)
 
 	spin_lock_bh(&qp->sq_lock);
 	first = !qp->broken_reported;
-	qp->broken = true;
+	WRITE_ONCE(qp->broken, true);
 	qp->broken_reported = true;
 	spin_unlock_bh(&qp->sq_lock);
 	if (!first)
@@ -436,7 +436,7 @@ static int wr_chain_post(const struct ib_send_wr *first, struct ib_send_wr *last
 		return 0;
 	}
 	/* The device may have taken part of the chain: post nothing after it. */
-	qp->broken = true;
+	WRITE_ONCE(qp->broken, true);
 	smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
 	if (first == &qp->chain.send)
 		return rc;

@@ -46,7 +46,7 @@ void smc_qp_fence_locked(struct smc_qp *qp)
 
 	lockdep_assert_held(&qp->qp_mutex);
 	spin_lock_bh(&qp->sq_lock);
-	qp->broken = true;
+	WRITE_ONCE(qp->broken, true);
 	qp->broken_reported = true;
 	spin_unlock_bh(&qp->sq_lock);
 	/* Errors are ignored: the drain tries again. */
@@ -91,7 +91,7 @@ void smc_qp_drain_begin(struct smc_qp *qp, wait_queue_head_t *wait)
 		qp->drain_wait = wait;
 		qp->drain_rc = drain_post_markers(qp);
 		qp->drain_deadline = jiffies + FENCE_TIME;
-		qp->draining = true;
+		WRITE_ONCE(qp->draining, true);
 	}
 	mutex_unlock(&qp->qp_mutex);
 }

@@ -119,7 +119,7 @@ static void pnet_slot_drop(struct pnet_table *t, struct pnet_slot *s)
 {
 	lockdep_assert_held(&t->lock);
 	list_del(&s->node);
-	t->count--;
+	WRITE_ONCE(t->count, t->count - 1);
 	kfree(s);
 }
 
@@ -168,7 +168,7 @@ static int pnet_slot_enter(struct pnet_table *t, struct pnet_slot **fresh,
 		return strcmp(old->e.id, (*fresh)->e.id) ? -EEXIST : 0;
 	(*fresh)->num = ++t->made;
 	list_add_tail(&(*fresh)->node, &t->slots);
-	t->count++;
+	WRITE_ONCE(t->count, t->count + 1);
 	*fresh = NULL;
 	return 1;
 }

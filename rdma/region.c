@@ -339,7 +339,7 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 	spin_lock_bh(&pool->lock);
 	list_add_tail(&region->entry, &pool->regions[kind]);
 	pool->nregions[kind]++;
-	pool->bytes[kind] += (u64)nelem * size;
+	WRITE_ONCE(pool->bytes[kind], pool->bytes[kind] + (u64)nelem * size);
 	smc_stats_mem(pool->net, kind == SMC_REGION_RMB ? SMC_MEM_RMB_POOLED : SMC_MEM_SND,
 		      (s64)nelem * size);
 	spin_unlock_bh(&pool->lock);
@@ -416,7 +416,8 @@ static void region_destroy(struct smc_region *region)
 	list_del(&region->entry);
 	region_count_freed(region);
 	pool->nregions[region->kind]--;
-	pool->bytes[region->kind] -= (u64)region->nelem * region->elem_size;
+	WRITE_ONCE(pool->bytes[region->kind], pool->bytes[region->kind] -
+		   (u64)region->nelem * region->elem_size);
 	pool->quarantined -= (u64)bitmap_weight(region->quarantined, region->nelem) *
 			     region->elem_size;
 	WRITE_ONCE(pool->lent, pool->lent - (size_t)bitmap_weight(region->lent, region->nelem) *
@@ -669,7 +670,7 @@ bool smc_pool_grow_begin(struct smc_pool *pool, enum smc_region_kind kind, unsig
 
 	spin_lock_bh(&pool->lock);
 	mine = !pool->growing[kind];
-	pool->growing[kind] = true;
+	WRITE_ONCE(pool->growing[kind], true);
 	spin_unlock_bh(&pool->lock);
 	if (!mine)
 		wait_event_timeout(pool->grow_wait, !READ_ONCE(pool->growing[kind]), timeout);

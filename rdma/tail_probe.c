@@ -56,7 +56,7 @@ static struct smc_wr_slot *tail_post_probe(struct smc_qp *qp)
 		return NULL;
 	wr.wr.wr_cqe = &slot->cqe;
 	if (smc_fault_rc(POST_PROBE, -ENOMEM, ib_post_send(qp->qp, &wr.wr, NULL))) {
-		qp->broken = true;
+		WRITE_ONCE(qp->broken, true);
 		smc_qp_defer_upcall(qp, SMC_QP_UPCALL_BROKEN);
 		return NULL;
 	}
