@@ -323,7 +323,7 @@ void smc_hs_start(struct smc_hs *hs)
 		hs_clcsock_changed(hs);
 		return;
 	}
-	hs->deadline = jiffies + T_CLC;
+	WRITE_ONCE(hs->deadline, jiffies + T_CLC);
 	smc_clcsock_hook(hs->clcsock, &hs_clcsock_events, hs);
 	/* a reset may have ended the handshake and released the clcsock already: use only @hs */
 	hs_poll_proposal(hs);

@@ -334,7 +334,7 @@ static bool accept_child_ready(struct smc_listener *l, struct smc_sock *child)
 	listener_del_pending(l, child);
 	if (l->smc) {
 		list_add_tail(&child->entry, &l->ready);
-		l->nready++;
+		WRITE_ONCE(l->nready, l->nready + 1);
 		lsk = smc_sock_sk(l->smc);
 		sock_hold(lsk);
 	}
@@ -715,7 +715,7 @@ static struct smc_sock *listener_pop_ready(struct smc_listener *l)
 	child = list_first_entry_or_null(&l->ready, struct smc_sock, entry);
 	if (child) {
 		list_del_init(&child->entry);
-		l->nready--;
+		WRITE_ONCE(l->nready, l->nready - 1);
 		listener_continue_locked(l);
 	}
 	spin_unlock_bh(&l->lock);
@@ -758,7 +758,7 @@ void smc_accept_stop(struct smc_sock *smc)
 	spin_unlock_bh(&smc->state_lock);
 	remove_wait_queue(&smc->clcsock.sock->wq.wait, &l->clcsock_wait);
 	spin_lock_bh(&l->lock);
-	l->smc = NULL;
+	WRITE_ONCE(l->smc, NULL);
 	spin_unlock_bh(&l->lock);
 	smc_clcsock_forbid_work(&smc->clcsock);
 	/* not queued again: who does checks l->smc, and the wait entry is removed */

@@ -50,12 +50,12 @@ static void fallback_take_error(struct smc_sock *smc)
 		err = xchg(&csk->sk_err, 0);
 		if (err)
 			fallback_move_error(smc, err);
-		smc->err_copied = 0;
+		WRITE_ONCE(smc->err_copied, 0);
 	} else if (!smc->err_copied) {
 		err = READ_ONCE(csk->sk_err);
 		if (err)
 			WRITE_ONCE(smc_sock_sk(smc)->sk_err, err);
-		smc->err_copied = err;
+		WRITE_ONCE(smc->err_copied, err);
 	}
 }
 
@@ -99,10 +99,10 @@ static void fallback_sync_error(struct smc_sock *smc)
 	err = smc->err_copied;
 	if (err && !READ_ONCE(sk->sk_err)) {
 		cmpxchg(&csk->sk_err, err, 0);
-		smc->err_copied = 0;
+		WRITE_ONCE(smc->err_copied, 0);
 	} else if (err && !READ_ONCE(csk->sk_err)) {
 		cmpxchg(&sk->sk_err, err, 0);
-		smc->err_copied = 0;
+		WRITE_ONCE(smc->err_copied, 0);
 	}
 	spin_unlock_bh(&smc->state_lock);
 }
@@ -341,7 +341,7 @@ int smc_fallback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 	if (csock->state == SS_UNCONNECTED && len >= (int)sizeof(sa->sa_family)) {
 		spin_lock_bh(&smc->state_lock);
 		WRITE_ONCE(smc_sock_sk(smc)->sk_err, 0);
-		smc->err_copied = 0;
+		WRITE_ONCE(smc->err_copied, 0);
 		spin_unlock_bh(&smc->state_lock);
 	}
 	rc = smc_sock_clcsock_ops(smc)->connect(csock, addr, len, flags);

@@ -424,7 +424,7 @@ void smc_stream_set_conn_locked(struct smc_sock *smc, struct smc_conn *conn)
 	struct sock *sk = smc_sock_sk(smc);
 
 	lockdep_assert_held(&smc->state_lock);
-	smc->synced_state = -1;
+	WRITE_ONCE(smc->synced_state, -1);
 	/* they may have changed during the handshake */
 	WRITE_ONCE(conn->link_policy, READ_ONCE(smc->link_policy));
 	smc_conn_set_balance(conn, READ_ONCE(smc->balance));
@@ -610,7 +610,7 @@ struct smc_conn *smc_stream_detach_conn(struct smc_sock *smc)
 	smc_conn_detach(conn);
 	/* first: a notification in progress queues no work without a connection */
 	spin_lock_bh(&smc->state_lock);
-	smc->conn = NULL;
+	WRITE_ONCE(smc->conn, NULL);
 	spin_unlock_bh(&smc->state_lock);
 	smc_clcsock_unhook(&smc->clcsock);
 	cancel_delayed_work_sync(&smc->clcsock_work);

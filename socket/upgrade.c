@@ -439,7 +439,7 @@ static bool upgrade_note_unknown_locked(struct smc_sock *smc)
 
 	lockdep_assert_held(&smc->state_lock);
 	if (++d->unknown >= UNKNOWN_TRIES)
-		d->closed = true;
+		WRITE_ONCE(d->closed, true);
 	return d->unknown == 1;
 }
 
@@ -989,7 +989,7 @@ void smc_deferred_note_bytes(struct smc_sock *smc)
 	/* a BPF program uses the clcsock, now and later; TCP's errors are seen as before */
 	smc_fallback_attach(smc, smc_sock_sk(smc)->sk_socket);
 	spin_lock_bh(&smc->state_lock);
-	d->closed = true;
+	WRITE_ONCE(d->closed, true);
 	spin_unlock_bh(&smc->state_lock);
 	upgrade_end_job(smc);
 }
@@ -1172,7 +1172,7 @@ static void upgrade_stop_jobs(struct smc_sock *smc)
 	struct smc_deferred *d = smc->deferred;
 
 	spin_lock_bh(&smc->state_lock);
-	d->closed = true;
+	WRITE_ONCE(d->closed, true);
 	spin_unlock_bh(&smc->state_lock);
 	WRITE_ONCE(d->cancel, true);
 }
@@ -1287,7 +1287,8 @@ static int upgrade_try_stop_jobs(struct smc_sock *smc)
 	spin_lock_bh(&smc->state_lock);
 	if (!rc && (d->busy || (d->conn && d->conn != conn)))
 		rc = -EAGAIN;
-	d->closed |= !rc;
+	if (!rc)
+		WRITE_ONCE(d->closed, true);
 	spin_unlock_bh(&smc->state_lock);
 	if (conn)
 		smc_conn_put(conn);
@@ -1384,7 +1385,8 @@ bool smc_deferred_stop_asking(struct smc_sock *smc)
 
 	spin_lock_bh(&smc->state_lock);
 	idle = !d->conn && !d->busy && !smc->conn;
-	d->closed |= idle;
+	if (idle)
+		WRITE_ONCE(d->closed, true);
 	spin_unlock_bh(&smc->state_lock);
 	return idle;
 }

@@ -158,7 +158,7 @@ bool smc_clcsock_hook(struct smc_clcsock *c, const struct smc_clcsock_events *ev
 		/* NOCOPY: a socket cloned from this one must not inherit the pointer */
 		__rcu_assign_sk_user_data_with_flags(sk, c, SK_USER_DATA_NOCOPY);
 		clcsock_park_rcvlowat(c);
-		c->hooked = true;
+		WRITE_ONCE(c->hooked, true);
 	}
 	c->events = events;
 	c->owner = owner;
@@ -185,7 +185,7 @@ void smc_clcsock_unhook(struct smc_clcsock *c)
 		clcsock_restore_callbacks(sk, &c->saved);
 		rcu_assign_sk_user_data(sk, NULL);
 		WRITE_ONCE(sk->sk_rcvlowat, c->rcvlowat);
-		c->hooked = false;
+		WRITE_ONCE(c->hooked, false);
 	}
 	c->events = NULL;
 	c->owner = NULL;
