@@ -130,6 +130,9 @@ static int sock_enter_call(struct smc_sock *smc, struct socket *sock)
 
 /* ---- connect ----------------------------------------------------------------- */
 
+/* Result of sock_connect_begin(); no errno. */
+#define CONNECT_AS_TCP	1
+
 /*
  * smc_hs.done of a client. Work context. Must not take the socket lock: sock_connect_cancel() waits
  * for this function under it. The mode changes before SMC_SF_HS is cleared, so that
@@ -167,14 +170,13 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 }
 
 /* Start the client handshake; the clcsock's connect() has begun. */
-static void sock_connect_start(struct smc_sock *smc, u32 force_tcp)
+static void sock_connect_start(struct smc_sock *smc)
 {
 	struct smc_hs *hs = &smc->hs;
 
 	sock_owned_by_me(smc_sock_sk(smc));
 	hs->clcsock = &smc->clcsock;
 	hs->net = sock_net(smc_sock_sk(smc));
-	hs->force_tcp = force_tcp;
 	hs->done = sock_connect_done;
 	hs->owner = smc;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(smc));
@@ -251,8 +253,9 @@ static u32 sock_connect_declined(struct smc_sock *smc, const struct smc_rules_pa
 }
 
 /*
- * Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS, SMC_DEFERRED_OVER: the connection
- * begins as TCP, or an error.
+ * Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS: a handshake has begun; or an error; or,
+ * without a connect() of the clcsock: SMC_DEFERRED_OVER: the connection begins as TCP, or
+ * CONNECT_AS_TCP: it is TCP.
  */
 static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 {
@@ -277,14 +280,15 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	/* not before: it may make the caller AUTOSMC's probe, and a deferred one tries nothing */
 	if (!force_tcp)
 		force_tcp = sock_connect_declined(smc, &path);
-	if (force_tcp)
-		smc_clcsock_withdraw_option(&smc->clcsock);
-	else
-		smc_clcsock_offer_option(&smc->clcsock);
+	if (force_tcp) {
+		smc_fallback_start_client(smc, force_tcp);
+		return CONNECT_AS_TCP;
+	}
+	smc_clcsock_offer_option(&smc->clcsock);
 	rc = smc_fallback_connect(smc, addr, len, O_NONBLOCK);
 	if (rc && rc != -EINPROGRESS)
 		return rc;
-	sock_connect_start(smc, force_tcp);
+	sock_connect_start(smc);
 	return -EINPROGRESS;
 }
 
@@ -359,6 +363,27 @@ static int sock_connect_end(struct socket *sock, void *addr, int len)
 	WRITE_ONCE(sk->sk_shutdown, 0);
 	spin_unlock_bh(&smc->state_lock);
 	sock->state = SS_UNCONNECTED;
+	return rc;
+}
+
+/* First connect() of a client that is TCP without a handshake. */
+static int sock_connect_as_tcp(struct socket *sock, void *addr, int len, int flags)
+{
+	struct smc_sock *smc = smc_sk(sock->sk);
+	u32 reason = smc->own_reason;
+	struct smc_rules_path path;
+	int rc;
+
+	rc = smc_fallback_connect(smc, addr, len, flags);
+	sock->state = smc->clcsock.sock->state;
+	/* as after a handshake, what TCP has refused at once is no fallback */
+	if (smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
+		return rc;
+	/* both ends are known only now */
+	smc_rules_path(smc->clcsock.sock->sk, &path);
+	if (smc_rules_check_deny(sock_net(sock->sk), &path, true))
+		reason = SMC_CLC_DECL_RULE;
+	smc_fallback_note(smc, reason, 0, true);
 	return rc;
 }
 
@@ -443,6 +468,10 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 		if (rc == SMC_DEFERRED_OVER) {
 			release_sock(sk);
 			return sock_connect_tcp(sock, addr, len, flags);
+		}
+		if (rc == CONNECT_AS_TCP) {
+			release_sock(sk);
+			return sock_connect_as_tcp(sock, addr, len, flags);
 		}
 		if (rc != -EINPROGRESS)
 			goto out;

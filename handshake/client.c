@@ -36,15 +36,11 @@ static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 		return HS_END;
 	}
 	smc_rules_path(ctx->sk, &path);
+	ctx->option_agreed = smc_clcsock_option_agreed(clcsock);
 	if (smc_rules_check_deny(ctx->net, &path, true))
-		ctx->hs->force_tcp = SMC_CLC_DECL_RULE;
-	if (ctx->hs->force_tcp) {
-		ctx->option_agreed = smc_clcsock_option_agreed(clcsock);
-		return smc_hs_decline(ctx, ctx->hs->force_tcp);
-	}
-	if (!smc_clcsock_option_agreed(clcsock))
+		return smc_hs_decline(ctx, SMC_CLC_DECL_RULE);
+	if (!ctx->option_agreed)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_PEER_NO_SMC);
-	ctx->option_agreed = true;
 	smc_hs_set_host(ctx->hs);
 	return HS_GO;
 }

@@ -241,6 +241,9 @@ static void accept_note_use(struct smc_sock *smc)
 
 	if (!smc_autosmc_is_on(net) || (!use.smc && smc->own_reason != SMC_CLC_DECL_SHORT))
 		return;
+	/* its time would be that of a connect() in vain */
+	if (!use.smc && !test_bit(SMC_SF_SERVER, &smc->flags) && !smc_fallback_has_connected(smc))
+		return;
 	if (use.smc && smc_deferred_may_replace(smc)) {
 		smc_autosmc_forget(net, &smc->autosmc);
 		return;

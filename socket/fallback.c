@@ -259,6 +259,21 @@ u64 smc_fallback_count_bytes(const struct smc_sock *smc)
 }
 
 /**
+ * smc_fallback_has_connected() - check whether TCP has connected a client
+ * @smc: client in TCP mode
+ *
+ * Any context, lockless.
+ *
+ * Return: true if the connection began, whether it has ended or not; false after
+ * connect(AF_UNSPEC), too.
+ */
+bool smc_fallback_has_connected(const struct smc_sock *smc)
+{
+	/* includes the SYN */
+	return READ_ONCE(tcp_sk(smc->clcsock.sock->sk)->bytes_acked);
+}
+
+/**
  * smc_fallback_note() - set, and make known, why a socket uses TCP
  * @smc: socket whose mode becomes TCP, or DEFERRED -> TCP
  * @own_reason: our diagnosis code, 0: none
@@ -281,25 +296,20 @@ void smc_fallback_note(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bo
 	fallback_send_event(smc);
 }
 
-/**
- * smc_fallback_start() - change the mode of a socket to TCP, for good
- * @smc: undecided socket, clcsock not hooked
- * @own_reason: our diagnosis code, 0: none
- * @peer_reason: the peer's diagnosis code, 0: none
- * @count: count the fallback in the statistics (a handshake counts it itself)
- *
- * Process context, no spinlock held. Does not wake sleepers; the caller does.
- */
-void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
+static void fallback_begin(struct smc_sock *smc)
+{
+	smc->began_at = jiffies;
+	smc->began_bytes = smc_fallback_count_bytes(smc);
+	smc_autosmc_begin(sock_net(smc_sock_sk(smc)), &smc->autosmc, false);
+	/* a later connect() of this socket must not send the SMC option */
+	smc_clcsock_withdraw_option(&smc->clcsock);
+}
+
+/* Change the mode; all that a reader of the mode expects of the clcsock is set up. */
+static void fallback_change_mode(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	smc->began_at = jiffies;
-	smc->began_bytes = smc_fallback_count_bytes(smc);
-	smc_autosmc_begin(sock_net(sk), &smc->autosmc, false);
-	/* a later connect() of this socket must not send the SMC option */
-	smc_clcsock_withdraw_option(&smc->clcsock);
-	smc_fallback_note(smc, own_reason, peer_reason, count);
 	if (sk->sk_socket) {
 		smc_clcsock_share_wq(&smc->clcsock, sk->sk_socket);
 		fallback_set_callbacks(smc->clcsock.sock->sk);
@@ -316,6 +326,38 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
 		smc_fallback_pull_error(smc);
 		fallback_copy_bufsizes(smc);
 	}
+}
+
+/**
+ * smc_fallback_start() - change the mode of a socket to TCP, for good
+ * @smc: undecided socket, clcsock not hooked
+ * @own_reason: our diagnosis code, 0: none
+ * @peer_reason: the peer's diagnosis code, 0: none
+ * @count: count the fallback in the statistics (a handshake counts it itself)
+ *
+ * Process context, no spinlock held. Does not wake sleepers; the caller does.
+ */
+void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count)
+{
+	fallback_begin(smc);
+	smc_fallback_note(smc, own_reason, peer_reason, count);
+	fallback_change_mode(smc);
+}
+
+/**
+ * smc_fallback_start_client() - the same before connect(), of which there will be no handshake
+ * @smc: idle socket, locked
+ * @reason: our diagnosis code
+ *
+ * The caller connects the clcsock, then calls smc_fallback_note(): only then the addresses are
+ * known. Process context.
+ */
+void smc_fallback_start_client(struct smc_sock *smc, u32 reason)
+{
+	fallback_begin(smc);
+	smc->own_reason = reason;
+	smc->peer_reason = 0;
+	fallback_change_mode(smc);
 }
 
 /* ---- calls ------------------------------------------------------------------- */

@@ -8,8 +8,10 @@
 #include <smc/socket/sock.h>
 
 u64 smc_fallback_count_bytes(const struct smc_sock *smc);
+bool smc_fallback_has_connected(const struct smc_sock *smc);
 void smc_fallback_note(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count);
 void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, bool count);
+void smc_fallback_start_client(struct smc_sock *smc, u32 reason);
 void smc_fallback_attach(struct smc_sock *smc, struct socket *sock);
 void smc_fallback_detach(struct smc_sock *smc);
 void smc_fallback_pull_error(struct smc_sock *smc);

@@ -7,6 +7,7 @@
 #include <net/net_namespace.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
+#include <smc/base/stats.h>
 #include <smc/handshake/autosmc.h>
 #include <smc/handshake/negcache.h>
 #include <smc/proto/clc_msg.h>
@@ -191,7 +192,28 @@ static void autosmc_off(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, wants_tcp(&key));
 }
 
-/* A client that uses TCP because of the negative cache is no probe of AUTOSMC. */
+static struct socket *new_socket(struct kunit *test)
+{
+	struct socket *sock = NULL;
+
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, PF_SMC, SOCK_STREAM, SMC_PROTO_IPV4,
+					       &sock), 0);
+	return sock;
+}
+
+/* connect() finds no server, and the socket is TCP for this reason. */
+static void expect_refused(struct kunit *test, struct socket *sock, const struct sockaddr_in *to,
+			   u32 reason)
+{
+	KUNIT_EXPECT_EQ(test, kernel_connect(sock, (void *)to, sizeof(*to), 0), -ECONNREFUSED);
+	KUNIT_EXPECT_EQ(test, smc_sock_mode(smc_sk(sock->sk)), SMC_MODE_TCP);
+	KUNIT_EXPECT_EQ(test, smc_sk(sock->sk)->own_reason, reason);
+}
+
+/*
+ * A client that uses TCP because of the negative cache is no probe of AUTOSMC. What TCP has refused
+ * is no fallback, and no experience, however long the socket lives.
+ */
 static void autosmc_avoided(struct kunit *test)
 {
 	struct sockaddr_in to = {
@@ -199,6 +221,7 @@ static void autosmc_avoided(struct kunit *test)
 		.sin_port = htons(AVOIDED_PORT),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
+	u64 falls = smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK);
 	struct conn key = { .uid = GLOBAL_ROOT_UID };
 	struct in6_addr *addr = &key.path.remote.addr;
 	struct socket *sock;
@@ -209,20 +232,26 @@ static void autosmc_avoided(struct kunit *test)
 	wants_tcp(&key);
 	note_short(&key, SMC_AUTOSMC_RUN);
 	KUNIT_EXPECT_TRUE(test, wants_tcp(&key));
-	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, PF_SMC, SOCK_STREAM, SMC_PROTO_IPV4,
-					       &sock), 0);
+	sock = new_socket(test);
 	smc = smc_sk(sock->sk);
-	KUNIT_EXPECT_EQ(test, kernel_connect(sock, (void *)&to, sizeof(to), 0), -ECONNREFUSED);
-	KUNIT_EXPECT_EQ(test, smc->hs.force_tcp, SMC_CLC_DECL_SHORT);
+	expect_refused(test, sock, &to, SMC_CLC_DECL_SHORT);
 	KUNIT_EXPECT_EQ(test, smc->autosmc.key.port, AVOIDED_PORT);
+	smc->began_at = jiffies - 3600 * HZ;
+	sock_release(sock);
+	KUNIT_EXPECT_TRUE(test, wants_tcp(&key));
+
 	smc_negcache_add(&init_net, addr, AVOIDED_PORT, SMC_CLC_DECL_TIMEOUT_CL);
+	sock = new_socket(test);
+	smc = smc_sk(sock->sk);
+	/* as after a first connect() that has failed */
+	smc->autosmc = key.conn;
 	smc->autosmc.probe = true;
-	KUNIT_EXPECT_EQ(test, kernel_connect(sock, (void *)&to, sizeof(to), 0), -ECONNREFUSED);
-	KUNIT_EXPECT_EQ(test, smc->hs.force_tcp, SMC_CLC_DECL_TIMEOUT_CL);
+	expect_refused(test, sock, &to, SMC_CLC_DECL_TIMEOUT_CL);
 	KUNIT_EXPECT_EQ(test, smc->autosmc.key.port, 0);
 	KUNIT_EXPECT_FALSE(test, smc->autosmc.probe);
 	smc_negcache_del(&init_net, addr, AVOIDED_PORT);
 	sock_release(sock);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK), falls);
 }
 
 static struct kunit_case autosmc_cases[] = {

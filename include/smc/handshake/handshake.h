@@ -58,7 +58,7 @@ struct smc_hs_result {
  * @nodename: host name of the task that called connect() or listen(), blank padded; of a listening
  *	socket, too
  * @memcg: cgroup to charge the connection's memory to, NULL = none; lives as long as @owner
- * @force_tcp: reason to use TCP that was found beforehand (TCP_FASTOPEN, a rule), 0 = none
+ * @force_tcp: server: reason to use TCP that was found beforehand (a rule, AUTOSMC), 0 = none
  * @done: called exactly once, from @work in process context without locks, unless
  *	smc_hs_cancel_sync() came before @work had begun. The callee owns the reference on
  *	@conn of the result; that of a client calls smc_hs_release_clcsock(). The owner holds a
