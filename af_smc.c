@@ -988,7 +988,7 @@ int smc_sock_create_clcsock(struct smc_sock *smc, int kern)
 				kern);
 	if (rc)
 		return rc;
-	smc_clcsock_share_wq(&smc->clcsock, sock);
+	smc_clcsock_share_wq(&smc->clcsock, sock, NULL);
 	smc_sockopt_mirror(smc);
 	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, READ_ONCE(smc_settings_get(net)->hs_limit));
 #ifdef SMC_HAVE_CUSTOM_SOCKOPT

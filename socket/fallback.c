@@ -161,21 +161,19 @@ static void fallback_error_report(struct sock *csk)
 	smc_clcsock_tcp_callbacks()->error_report(csk);
 }
 
-/* Let the clcsock pass its errors and SIGIO to the SMC socket. Takes the lock of the clcsock. */
-static void fallback_set_callbacks(struct sock *csk)
+/* Let the clcsock pass its errors and SIGIO to the SMC socket. See smc_clcsock_share_wq(). */
+static void fallback_set_callbacks_locked(struct sock *csk)
 {
 	const struct smc_clcsock_callbacks *def = smc_clcsock_tcp_callbacks();
 
-	lock_sock(csk);
+	sock_owned_by_me(csk);
+	lockdep_assert_held_write(&csk->sk_callback_lock);
 	/* sock_fasync() sets the flag on the SMC socket only; harmless with an empty list */
 	sock_set_flag(csk, SOCK_FASYNC);
-	write_lock_bh(&csk->sk_callback_lock);
 	if (csk->sk_state_change == def->state_change)
 		csk->sk_state_change = fallback_state_change;
 	if (csk->sk_error_report == def->error_report)
 		csk->sk_error_report = fallback_error_report;
-	write_unlock_bh(&csk->sk_callback_lock);
-	release_sock(csk);
 }
 
 /**
@@ -188,10 +186,11 @@ static void fallback_set_callbacks(struct sock *csk)
  */
 void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
 {
-	smc_clcsock_share_wq(&smc->clcsock, sock);
-	if (smc_sock_mode(smc) != SMC_MODE_TCP && smc_sock_mode(smc) != SMC_MODE_DEFERRED)
+	bool tcp = smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED;
+
+	smc_clcsock_share_wq(&smc->clcsock, sock, tcp ? fallback_set_callbacks_locked : NULL);
+	if (!tcp)
 		return;
-	fallback_set_callbacks(smc->clcsock.sock->sk);
 	smc_fallback_pull_error(smc);
 	fallback_copy_bufsizes(smc);
 }
@@ -310,10 +309,8 @@ static void fallback_change_mode(struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	if (sk->sk_socket) {
-		smc_clcsock_share_wq(&smc->clcsock, sk->sk_socket);
-		fallback_set_callbacks(smc->clcsock.sock->sk);
-	}
+	if (sk->sk_socket)
+		smc_clcsock_share_wq(&smc->clcsock, sk->sk_socket, fallback_set_callbacks_locked);
 	/*
 	 * From here on a call of the program may hold the lock of the clcsock as long as it likes,
 	 * and the caller, a handshake, must not wait for it.

@@ -168,6 +168,23 @@ out:
 	return ok;
 }
 
+/* The socket lock and sk_callback_lock are held. */
+static void clcsock_unhook_locked(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	sock_owned_by_me(sk);
+	lockdep_assert_held_write(&sk->sk_callback_lock);
+	if (c->hooked) {
+		clcsock_restore_callbacks(sk, &c->saved);
+		rcu_assign_sk_user_data(sk, NULL);
+		WRITE_ONCE(sk->sk_rcvlowat, c->rcvlowat);
+		WRITE_ONCE(c->hooked, false);
+	}
+	c->events = NULL;
+	c->owner = NULL;
+}
+
 /**
  * smc_clcsock_unhook() - restore the callbacks of the TCP socket
  * @c: clcsock, hooked or not
@@ -181,14 +198,7 @@ void smc_clcsock_unhook(struct smc_clcsock *c)
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	if (c->hooked) {
-		clcsock_restore_callbacks(sk, &c->saved);
-		rcu_assign_sk_user_data(sk, NULL);
-		WRITE_ONCE(sk->sk_rcvlowat, c->rcvlowat);
-		WRITE_ONCE(c->hooked, false);
-	}
-	c->events = NULL;
-	c->owner = NULL;
+	clcsock_unhook_locked(c);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
@@ -642,6 +652,32 @@ int smc_clcsock_accept(struct smc_clcsock *c, struct smc_clcsock *child)
 	return 0;
 }
 
+/* The socket lock and sk_callback_lock are held. */
+static void clcsock_unshare_wq_locked(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	sock_owned_by_me(sk);
+	lockdep_assert_held_write(&sk->sk_callback_lock);
+	rcu_assign_pointer(sk->sk_wq, &c->sock->wq);
+	/* the sender of SIGURG reads the file under one of the two locks */
+	WRITE_ONCE(c->sock->file, NULL);
+}
+
+/* Let the TCP socket refer to nothing of the application or of this module. */
+static void clcsock_free_sk(struct smc_clcsock *c)
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	clcsock_unhook_locked(c);
+	clcsock_unshare_wq_locked(c);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	smc_option_withdraw(&c->option, sk);
+}
+
 /**
  * smc_clcsock_release() - close the TCP socket
  * @c: clcsock, with or without a TCP socket
@@ -658,9 +694,7 @@ void smc_clcsock_release(struct smc_clcsock *c, bool reset)
 	if (!sock)
 		return;
 	if (sock->sk) {
-		smc_clcsock_unhook(c);
-		smc_clcsock_unshare_wq(c);
-		smc_option_withdraw(&c->option, sock->sk);
+		clcsock_free_sk(c);
 		if (reset)
 			sock_no_linger(sock->sk);
 	}
@@ -682,9 +716,7 @@ void smc_clcsock_hand_over(struct smc_clcsock *from, struct smc_clcsock *to)
 {
 	struct sock *sk = from->sock->sk;
 
-	smc_clcsock_unhook(from);
-	smc_clcsock_unshare_wq(from);
-	smc_option_withdraw(&from->option, sk);
+	clcsock_free_sk(from);
 	sock_reset_flag(sk, SOCK_LINGER);
 	to->sock = from->sock;
 	from->sock = NULL;
@@ -839,16 +871,19 @@ static void clcsock_share_ino(struct socket *sock, struct socket *app)
  * smc_clcsock_share_wq() - let the clcsock use the application's wait queue, inode number and file
  * @c: clcsock; no task may sleep on its wait queue
  * @app: the application's socket; must stay alive until smc_clcsock_unshare_wq()
+ * @also: called with the socket lock and sk_callback_lock held, to change the callbacks; or NULL
  *
  * Process context, takes the socket lock.
  */
-void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app)
+void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app, void (*also)(struct sock *sk))
 {
 	struct sock *sk = c->sock->sk;
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	rcu_assign_pointer(sk->sk_wq, &app->wq);
+	if (also)
+		also(sk);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 	clcsock_share_ino(c->sock, app);
@@ -868,9 +903,7 @@ void smc_clcsock_unshare_wq(struct smc_clcsock *c)
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	rcu_assign_pointer(sk->sk_wq, &c->sock->wq);
-	/* the sender of SIGURG reads the file under this lock or the socket lock */
-	WRITE_ONCE(c->sock->file, NULL);
+	clcsock_unshare_wq_locked(c);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }

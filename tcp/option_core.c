@@ -103,8 +103,11 @@ void smc_option_answer(struct smc_option *o, struct sock *sk,
  */
 void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 {
-	option_set_syn_smc(sk, false);
-	option_gate_clear(o, sk);
+	/* most sockets have neither, and nobody else sets them: no lock */
+	if (READ_ONCE(tcp_sk(sk)->syn_smc))
+		option_set_syn_smc(sk, false);
+	if (o->gate)
+		option_gate_clear(o, sk);
 }
 
 /**

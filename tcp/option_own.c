@@ -468,6 +468,9 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 {
 	struct smc_option_entry *e;
 
+	/* most sockets have none, and nobody else sets it: no lock */
+	if (!READ_ONCE(o->entry))
+		return;
 	lock_sock(sk);
 	e = o->entry;
 	if (e) {

@@ -143,7 +143,7 @@ void smc_clcsock_forbid_work(struct smc_clcsock *c);
 bool smc_clcsock_begin_work(struct smc_clcsock *c);
 void smc_clcsock_end_work(struct smc_clcsock *c);
 
-void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app);
+void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app, void (*also)(struct sock *sk));
 void smc_clcsock_unshare_wq(struct smc_clcsock *c);
 void smc_clcsock_set_file(struct smc_clcsock *c, struct file *file);
 
