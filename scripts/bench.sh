@@ -27,8 +27,9 @@
 #   --peers           ours with an in-tree peer, as client and as server, beside two in-tree hosts;
 #                     not on the bed insn
 #   --without LABEL   leave out tcp, intree, ours, upgrade or raw
-#   --autosmc         insn: only short connections: connect_rate, and connect_autosmc, where AUTOSMC
-#                     makes those of ours TCP, beside a stream that stays SMC
+#   --autosmc         insn: only short connections: connect_rate, connect_autosmc, where AUTOSMC
+#                     makes those of ours TCP, beside a stream that stays SMC, and
+#                     connect_autosmc_served, where the server declines them
 #   --upgrade         insn: ours once more, where connections between hosts of this module begin as
 #                     TCP (net.smc.upgrade_bytes); only connect_rate and requests
 #   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo. With
@@ -93,7 +94,7 @@ while [ $# -gt 0 ]; do
 		continue
 		;;
 	--autosmc)
-		bed=insn BENCH_ROWS=connect_rate,connect_autosmc
+		bed=insn BENCH_ROWS=connect_rate,connect_autosmc,connect_autosmc_served
 		drop upgrade raw
 		shift
 		continue

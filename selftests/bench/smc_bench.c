@@ -31,6 +31,7 @@
 #define GROWTH_MS	200
 #define RESPONSE	(4U * KIB)	/* bytes of an answer of the row requests */
 #define LEARN_CONNS	8	/* so many short connections are enough for AUTOSMC */
+#define LEARN_UID	1000
 #define COUNTER_AGE_MS	20	/* the RDMA core reads a counter anew when it is older than 10 ms */
 
 struct options opt = {
@@ -412,21 +413,38 @@ static int check_stream(int fd, struct trf_outcome *out)
 	return err ?: check_conn_mode(fd, out);
 }
 
+/* Short connections from which AUTOSMC learns; @apart: each of another user. */
+static int teach(const struct row *row, bool apart, struct trf_outcome *out)
+{
+	int fd, err = 0;
+
+	for (unsigned int i = 0; !err && i < LEARN_CONNS; i++) {
+		if (apart && seteuid(LEARN_UID + i))
+			return trf_fail(out, -errno, "seteuid: %s", tl_errno_name(errno));
+		err = make_connects(row, exchange_byte, 1, &fd, out);
+		if (fd >= 0)
+			close(fd);
+		if (apart && seteuid(0) && !err)
+			err = trf_fail(out, -errno, "seteuid: %s", tl_errno_name(errno));
+	}
+	/* the server closes its ends, and learns, too */
+	tl_sleep_ms(GROWTH_MS);
+	return err;
+}
+
 /*
  * As connect_rate, to a server that a stream is open to. Some connections come before, from which
  * AUTOSMC learns, where it is on: the others have another mode then.
  */
-static int run_connect_autosmc(const struct row *row, double *value, struct trf_outcome *out)
+static int measure_beside_stream(const struct row *row, bool apart, double *value,
+				 struct trf_outcome *out)
 {
 	struct trf_outcome after = { .err = 0 };
 	int stream = trf_client_connect(&opt.client, out);
 	int err = stream < 0 ? stream : check_stream(stream, out);
-	int fd = -1;
 
 	if (!err)
-		err = make_connects(row, exchange_byte, LEARN_CONNS, &fd, out);
-	if (fd >= 0)
-		close(fd);
+		err = teach(row, apart, out);
 	if (!err)
 		err = measure_connects(row, exchange_byte, opt.shorts, value, out);
 	if (!err) {
@@ -437,6 +455,18 @@ static int run_connect_autosmc(const struct row *row, double *value, struct trf_
 	if (stream >= 0)
 		close(stream);
 	return err;
+}
+
+/* The client learns. */
+static int run_connect_autosmc(const struct row *row, double *value, struct trf_outcome *out)
+{
+	return measure_beside_stream(row, false, value, out);
+}
+
+/* Only the server learns: it does not know users, for each of which a client learns anew. */
+static int run_connect_served(const struct row *row, double *value, struct trf_outcome *out)
+{
+	return measure_beside_stream(row, true, value, out);
 }
 
 /* Measures connect() alone. Valid only while no link group to the server exists. */
@@ -482,6 +512,10 @@ static const struct row rows[] = {
 /* Only if it is named: the caller turns AUTOSMC on before. */
 static const struct row row_autosmc = {
 	"connect_autosmc",	run_connect_autosmc,	1,		1,	"1/s",	true, 0
+};
+
+static const struct row row_served = {
+	"connect_autosmc_served", run_connect_served,	1,		1,	"1/s",	true, 0
 };
 
 /* ... or upgrade in place, and has had connections that teach which server can. */
@@ -586,6 +620,10 @@ static int measure_all(void)
 			done++;
 			err |= !!measure_row(&row_autosmc);
 		}
+		if (row_is_named(row_served.name)) {
+			done++;
+			err |= !!measure_row(&row_served);
+		}
 		if (row_is_named(row_upgrade.name)) {
 			done++;
 			err |= !!measure_row(&row_upgrade);
@@ -606,7 +644,7 @@ static void bad_usage(void)
 		"  --label L     name in the output (default: the family)\n"
 		"  --rows A,B    only these rows\n"
 		"  --require M   smc or tcp: any other mode is an error\n"
-		"  --shorts M    of short connections of connect_autosmc, connect_upgrade\n"
+		"  --shorts M    of short connections of connect_autosmc*, connect_upgrade\n"
 		"                (default: --require)\n"
 		"  --ms N        length of one stream measurement (default %u)\n"
 		"  --count N     messages of a ping-pong, four times the connects (default %u)\n"
@@ -619,7 +657,8 @@ static void bad_usage(void)
 		opt.prefix);
 	for (size_t i = 0; i < TL_ARRAY_SIZE(rows); i++)
 		fprintf(stderr, " %s", rows[i].name);
-	fprintf(stderr, " sizes scale %s %s\n", row_autosmc.name, row_upgrade.name);
+	fprintf(stderr, " sizes scale %s %s %s\n", row_autosmc.name, row_served.name,
+		row_upgrade.name);
 	exit(2);
 }
 

@@ -11,10 +11,11 @@
 #            to ask for RDMA; loopback: ours over smc_lo in place of rxe; foreign: ours without
 #            immediate values, as with an in-tree peer
 #   ROWS     rows of smc_bench, comma separated; default: all but those that must be named, and the
-#            fallback_* of smc_knock, unless PROFILE is set, which has no marks for them. In
-#            connect_autosmc AUTOSMC makes short connections of ours TCP; a stream stays SMC. In
-#            connect_upgrade those of ours begin as TCP, and carry too little to change over. These two
-#            are the last ones of a list, in this order
+#            fallback_* of smc_knock ("fallbacks"), unless PROFILE is set, which has no marks for
+#            them. In connect_autosmc AUTOSMC makes short connections of ours TCP, and a stream
+#            stays SMC; in connect_autosmc_served the server declines them. In connect_upgrade those
+#            of ours begin as TCP, and carry too little to change over. These three come last, in
+#            this order
 #            "scale" is alone: with CONNS connections, and once more with at most 16 of them in a
 #            group ("spread")
 #   MS, COUNT, CONNS   see smc_bench
@@ -71,22 +72,35 @@ bench()
 		fail "$label_: smc_bench ended with $?"
 }
 
-# bench_autosmc LABEL: the row connect_autosmc. The stream is opened before AUTOSMC has learned.
+# declined: connections of clients that the peer has declined
+declined()
+{
+	/t/smcctl -j stats | tr -d ' \n' | tr '{' '\n' |
+		sed -n 's/.*"reason":"0x05000000".*"count":\([0-9]*\).*/\1/p' |
+		awk '{ n += $1 } END { print n + 0 }'
+}
+
+# bench_autosmc LABEL ROW: connect_autosmc, or connect_autosmc_served. The stream is opened before
+# AUTOSMC has learned.
 bench_autosmc()
 {
 	case $1 in
 	tcp|intree)
-		bench "$1" connect_autosmc
+		bench "$1" "$2"
 		return
 		;;
 	esac
+	echo 0 > /proc/net/smc_autosmc
+	declined_=$(declined)
 	echo 100000 > /proc/sys/net/smc/autosmc_bytes
 	before
-	bench "$1" connect_autosmc --shorts tcp
+	bench "$1" "$2" --shorts tcp
 	echo 0 > /proc/sys/net/smc/autosmc_bytes
 	# both ends are here: the stream, and the eight from which AUTOSMC learns
 	expect "handshakes of the client" "$(grown clnt_smc)" -eq 9
 	expect "TCP by experience" "$(grown autosmc_tcp)" -eq $((COUNT / 4))
+	[ "$2" = connect_autosmc ] || declined_=$((declined_ + COUNT / 4))
+	expect "declined by the server" "$(declined)" -eq "$declined_"
 	expect "bytes of the stream by RDMA WRITE" "$(grown tx_write_bytes)" -ge 2097152
 }
 
@@ -120,6 +134,15 @@ bench_upgrade()
 	expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
 	# both ends are here
 	expect "began as TCP" "$(grown deferred)" -eq $((COUNT / 2))
+}
+
+# named ROW: it is in ROWS
+named()
+{
+	case ",$ROWS," in
+	*",$1,"*)	return 0 ;;
+	esac
+	return 1
 }
 
 # serve: a server of the family, in the background
@@ -225,25 +248,28 @@ measure()
 			fail "$1: no connection"
 		before
 	}
-	rows=${ROWS%,connect_upgrade}
-	case $rows in
+	others=
+	for row in $(echo "$ROWS" | tr , ' '); do
+		case $row in
+		connect_autosmc*|connect_upgrade|fallbacks)	;;
+		*)						others=$others${others:+,}$row ;;
+		esac
+	done
+	case $others in
 	scale)
 		[ "$1" = tcp ] || unlimited
 		bench_scale "$1"
 		;;
-	# the last one of a list, but for connect_upgrade
-	*,connect_autosmc)
-		bench "$1" "${rows%,*}"
-		bench_autosmc "$1"
-		;;
-	*)	bench "$1" "$rows" ;;
+	*)	{ [ -z "$others" ] && [ -n "$ROWS" ]; } || bench "$1" "$others" ;;
 	esac
-	[ -n "$ROWS" ] || [ -n "${PROFILE:-}" ] || fallbacks "$1"
+	! named connect_autosmc || bench_autosmc "$1" connect_autosmc
+	! named connect_autosmc_served || bench_autosmc "$1" connect_autosmc_served
+	{ [ -n "$ROWS" ] && ! named fallbacks; } || [ -n "${PROFILE:-}" ] || fallbacks "$1"
 	[ "$1" != foreign ] || {
 		expect "immediate values" "$(stat_of tx_imm)" -eq 0
 		expect "CDC messages" "$(stat_of tx_cdc)" -gt 0
 	}
-	[ "$rows" = "$ROWS" ] || bench_upgrade "$1"
+	! named connect_upgrade || bench_upgrade "$1"
 	[ "$1" != upgrade ] || {
 		expect "deferred" "$(grown deferred)" -ge 2
 		expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
