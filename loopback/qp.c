@@ -121,7 +121,7 @@ static u32 lo_qp_enter_err_locked(struct lo_qp *qp)
 
 	lockdep_assert_held(&qp->sq_lock);
 	spin_lock(&qp->rq_lock);
-	qp->state = IB_QPS_ERR;
+	WRITE_ONCE(qp->state, IB_QPS_ERR);
 	lo_qp_flush_locked(qp);
 	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock(&qp->rq_lock);
@@ -569,7 +569,7 @@ static int lo_qp_change(struct lo_qp *qp, const struct ib_qp_attr *attr, int mas
 		WRITE_ONCE(qp->access, attr->qp_access_flags);
 	if (mask & IB_QP_DEST_QPN)
 		WRITE_ONCE(qp->dest, attr->dest_qp_num);
-	qp->state = state;
+	WRITE_ONCE(qp->state, state);
 	if (state == IB_QPS_ERR)
 		lo_qp_flush_locked(qp);
 	if (state == IB_QPS_RESET) {
@@ -653,7 +653,7 @@ int lo_qp_destroy(struct ib_qp *ib, struct ib_udata *udata)
 	spin_lock_bh(&qp->sq_lock);
 	spin_lock(&qp->rq_lock);
 	/* a request of the other end that has found us fails: it must not wait */
-	qp->state = IB_QPS_ERR;
+	WRITE_ONCE(qp->state, IB_QPS_ERR);
 	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock(&qp->rq_lock);
 	spin_unlock_bh(&qp->sq_lock);
