@@ -377,7 +377,7 @@ static int sock_connect_as_tcp(struct socket *sock, void *addr, int len, int fla
 	rc = smc_fallback_connect(smc, addr, len, flags);
 	sock->state = smc->clcsock.sock->state;
 	/* as after a handshake, what TCP has refused at once is no fallback */
-	if (smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
+	if (rc && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
 		return rc;
 	/* both ends are known only now */
 	smc_rules_path(smc->clcsock.sock->sk, &path);
