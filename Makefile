@@ -185,7 +185,7 @@ check-long:
 		uml-old-failover-client-all uml-old-failover-server-all \
 		uml-old-failover-client-cdc uml-old-failover-server-cdc \
 		uml-evil-link-cdc-all uml-evil-served-cdc-all \
-		uml-programs-all
+		uml-programs-all uml-suites
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-1cpu client-2cpu order reuse \
 		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown unload \
@@ -202,7 +202,7 @@ repeat:
 
 ## check-programs: redis, nginx, PostgreSQL, Java, ... of Debian over SMC; bpftrace and perf look on
 check-programs:
-	@$(TOP)/scripts/check-uml.sh plain uml-programs-all
+	@$(TOP)/scripts/check-uml.sh plain uml-programs-all uml-suites
 	@$(TOP)/scripts/check-vm.sh programs programs-6.1 observe
 
 ## fuzz: long fuzzing of the protocol parsers

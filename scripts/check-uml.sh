@@ -349,6 +349,10 @@ programs=(--topology netns --module ours --mem 2048 --script "$cases/programs.sh
 extra rooted "$p-programs" "programs $some_programs" "${programs[@]}" \
 	--env "PROGRAMS=redis nginx_reuseport https ssh"
 extra rooted "$p-programs-all" "programs $all_programs" "${programs[@]}"
+# ... and CPython's own tests, compared with TCP, in virtual time: they wait for many deadlines
+[ "$flavour" = debug ] || extra rooted "$p-suites" "debian-12 python3 libpython3.11-testsuite" \
+	--topology lo --hosts 1 --module ours --virtual-time --mem 1024 --script "$cases/suites.sh" --add "$vm/programs/suite.py" \
+	--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" --timeout 1200
 # network set-ups of containers, in both modes of the RDMA core
 for mode in shared exclusive; do
 	[ "$flavour" = debug ] || run "$p-containers-$mode" --module ours \
