@@ -358,6 +358,13 @@ for mode in shared exclusive; do
 	[ "$flavour" = debug ] || run "$p-containers-$mode" --module ours \
 		--script "$cases/containers.sh" --env "RDMA_NETNS=$mode" --timeout 700
 done
+# the page for Kubernetes: an OCI runtime starts containers from what the manifests say
+if [ "$flavour" != debug ]; then
+	oci=$top/build/oci
+	! want "$p-oci" || "$vm/oci.py" "$oci" || rc=1
+	run "$p-oci" --module ours --script "$cases/oci.sh" --add "$oci" --add /usr/bin/crun \
+		--add "$top/tools/smc_run" --add "$top/tools/libsmc_preload.so" --timeout 700
+fi
 # choice of the RNIC, and devices that change
 $waits "$p-devices" --topology netns --links 3 --module ours --script "$cases/devices.sh" \
 	--timeout 2400

@@ -137,4 +137,5 @@ def main():
             print(fault)
 
 
-main()
+if __name__ == "__main__":
+    main()
