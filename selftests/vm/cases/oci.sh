@@ -70,6 +70,8 @@ contain()
 	sed "s|@POD@|$POD|g; s|@BUNDLE@|$bundle|g" "/t/oci/$1.json" > "$bundle/config.json"
 	printf '%s\n' "$2" > "$bundle/c/command"
 	cp /ours/smc_lo.ko "$bundle/c/"
+	# of a case that has failed
+	crun delete --force "$1" > /run/deleted 2>&1
 	crun run --no-pivot --bundle "$bundle" "$1"
 }
 
@@ -103,6 +105,12 @@ counted_more()
 	awk -v n="$1" '$2 == n { at[$1] = $3 } END { print at["after"] - at["before"] }' /run/out
 }
 
+# said: prints /run/out without the counters
+said()
+{
+	grep -v '^before\|^after' /run/out
+}
+
 # talk CONTAINER FAMILY [MODE]: smc_traffic in such containers, a server on host 1 and a client on host 2, which
 # require the mode; /run/out has the output. $RUN: the program that starts it
 talk()
@@ -112,18 +120,18 @@ talk()
 	if [ "$HOST" = 1 ]; then
 		(contain "$name" "$(counted "$RUN /t/smc_traffic server $options")") > /run/out 2>&1 &
 		container=$!
-		(in_pod ash -c '. /h/lib.sh; await_server') || fail "$(cat /run/out)"
+		(in_pod ash -c '. /h/lib.sh; await_server') || fail "$(said | tail -n 1)"
 		sync_signal up
 		sync_wait through 100 > /dev/null || exit 1
-		wait "$container" || fail "the server ended with $?: $(cat /run/out)"
+		wait "$container" || fail "the server ended with $?: $(said | tail -n 1)"
 	else
 		sync_wait up > /dev/null || exit 1
 		contain "$name" "$(counted "$RUN /t/smc_traffic client --connect 10.0.0.1 $options --wait 10 \
 			--quit stream:1")" > /run/out 2>&1 ||
-			fail "the client ended with $?: $(grep -v '^before\|^after' /run/out)"
+			fail "the client ended with $?: $(said | tail -n 1)"
 		sync_signal through
 	fi
-	grep -v '^before\|^after' /run/out
+	said
 }
 
 expect_smc()
