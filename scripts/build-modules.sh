@@ -5,7 +5,7 @@
 # build/<release>/smc.ko and smc_diag.ko.
 #
 # Usage: build-modules.sh [-f] [-g] [-k] [-n] [-o SUFFIX] [-t own] [-p] [-s] [SERIES...]
-#   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain and uml-debug
+#   SERIES       as in selftests/vm/fetch.sh; default 6.12 and 6.1. uml-plain, uml-debug and kcsan
 #                are those of selftests/uml/build-kernel.sh. With a slash: the folder of a configured
 #                kernel tree or of headers. Without Module.symvers (a tree that is prepared but not
 #                built) nobody looks up the symbols: the modules show that they compile, and are for
@@ -76,7 +76,7 @@ for series in "$@"; do
 		kdir=$cache/kernels/$series/headers
 		[ -e "$kdir/Makefile" ] || {
 			case $series in
-			uml-*)	how=selftests/uml/build-kernel.sh ;;
+			uml-*|kcsan) how=selftests/uml/build-kernel.sh ;;
 			*)	how=selftests/vm/fetch.sh ;;
 			esac
 			echo "no headers for $series in $cache: run $how" >&2

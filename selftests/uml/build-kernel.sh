@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds User Mode Linux kernels for the tests from Debian's linux-source-7.3.
+# Builds kernels for the tests from Debian's linux-source-7.3: of User Mode Linux, and one of virtual
+# machines, for which User Mode Linux lacks KCSAN.
 #
 # Usage: build-kernel.sh [--update] [FLAVOUR...]
 #
 #   FLAVOUR    plain (fast, virtual time) or debug (all debug options);
 #              default: both. Each is built with base.config and FLAVOUR.config.
+#              kcsan: for virtual machines, with selftests/vm/kcsan.config
 #   --update   look for a newer source package even when a kernel is cached
 #
 # A build is kept until the package version, a fragment, a patch or the compiler
@@ -16,6 +18,7 @@
 #   kernels/uml-FLAVOUR/headers         use as KDIR= with ARCH=um
 #   kernels/uml-FLAVOUR/boot/vmlinuz    the kernel, a program
 #   kernels/uml-FLAVOUR/modules         as /lib/modules/<release>
+# and the same in kernels/kcsan, with ARCH=x86_64.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,10 +41,36 @@ die()
 	exit 1
 }
 
-# recipe FLAVOUR: prints all inputs of a kernel except the package
+# With KCSAN every access of the instrumented code is a call: our module, which is built with its defaults,
+# and what it shares objects with. In the rest of the kernel races are not ours, and a guest without KVM
+# would be several times slower.
+instrumented="net/% drivers/infiniband/%"
+
+# set_flavour FLAVOUR: sets what differs between the kernels
+set_flavour()
+{
+	name=uml-$1
+	arch=um
+	fragments=("$here/base.config" "$here/$1.config")
+	start=alldefconfig
+	image=linux
+	make_options=()
+	if [ "$1" = kcsan ]; then
+		name=$1
+		arch=x86_64
+		fragments=("$here/../vm/$1.config")
+		start=allnoconfig
+		image=arch/x86/boot/bzImage
+		# make replaces it for each folder
+		make_options=("KCSAN_SANITIZE=\$(if \$(filter $instrumented,\$(obj)/),y,n)")
+	fi
+}
+
+# recipe: prints all inputs of the kernel of set_flavour() except the package
 recipe()
 {
-	cat "$here/base.config" "$here/$1.config" "$here"/patches/*.patch
+	cat "${fragments[@]}" "$here"/patches/*.patch
+	[ ${#make_options[@]} = 0 ] || echo "${make_options[@]}"
 	gcc -dumpfullversion
 }
 
@@ -122,28 +151,29 @@ build()
 
 	rm -rf "$dir"
 	mkdir -p "$dir/build"
-	cat "$here/base.config" "$here/$flavour.config" > "$dir/fragments"
-	make -s -C "$src" O="$dir/build" ARCH=um KCONFIG_ALLCONFIG="$dir/fragments" \
-		alldefconfig > "$log" 2>&1 || { cat "$log"; die "$flavour: cannot configure"; }
-	check_config "$dir/build/.config" "$here/base.config" "$here/$flavour.config"
+	cat "${fragments[@]}" > "$dir/fragments"
+	make -s -C "$src" O="$dir/build" ARCH="$arch" KCONFIG_ALLCONFIG="$dir/fragments" \
+		"$start" > "$log" 2>&1 || { cat "$log"; die "$flavour: cannot configure"; }
+	check_config "$dir/build/.config" "${fragments[@]}"
 	say "$flavour: building in $dir (10 minutes or more)"
 	progress "$flavour" "$log" 9>&- &
 	watcher=$!
 	# shellcheck disable=SC2064 # the present value is meant
 	trap "kill $watcher 2> /dev/null" EXIT
-	make -C "$dir/build" ARCH=um -j"${SMC_UML_JOBS:-$(nproc)}" > "$log" 2>&1 || {
+	make -C "$dir/build" ARCH="$arch" -j"${SMC_UML_JOBS:-$(nproc)}" "${make_options[@]}" \
+		> "$log" 2>&1 || {
 		grep -B2 -A4 -E 'error|Error' "$log" | tail -n 40
 		die "$flavour: build failed, see $log"
 	}
 	rel=$(cat "$dir/build/include/config/kernel.release")
-	make -s -C "$dir/build" ARCH=um INSTALL_MOD_PATH="$dir/tree" modules_install \
+	make -s -C "$dir/build" ARCH="$arch" INSTALL_MOD_PATH="$dir/tree" modules_install \
 		>> "$log" 2>&1 || die "$flavour: modules_install failed, see $log"
 	kill "$watcher" 2> /dev/null || true
 	trap - EXIT
 	kdir=$dir/$rel
 	mkdir -p "$kdir/boot"
 	ln -s ../build "$kdir/headers"
-	ln -s ../../build/linux "$kdir/boot/vmlinuz"
+	ln -s "../../build/$image" "$kdir/boot/vmlinuz"
 	ln -s "../tree/lib/modules/$rel" "$kdir/modules"
 	echo "$rel" > "$dir/release"
 	: > "$dir/done"
@@ -157,7 +187,8 @@ options()
 		-h|--help)	sed -n '3,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
 		-*)		die "unknown option $1 (see --help)" ;;
 		*)
-			if [ "$1" = base ] || [ ! -e "$here/$1.config" ]; then
+			set_flavour "$1"
+			if [ "$1" = base ] || [ ! -e "${fragments[-1]}" ]; then
 				die "no flavour $1"
 			fi
 			flavours+=("$1")
@@ -183,7 +214,8 @@ main()
 	exec 9>&-
 
 	for f in "${flavours[@]}"; do
-		key=$({ echo "$version"; recipe "$f"; } | sha256sum | cut -c1-12)
+		set_flavour "$f"
+		key=$({ echo "$version"; recipe; } | sha256sum | cut -c1-12)
 		dir=$cache/uml/$f-$key
 		exec 9> "$cache/uml/$f.lock"
 		flock 9
@@ -196,7 +228,7 @@ main()
 		fi
 		rel=$(cat "$dir/release")
 		ln -sfn "../uml/$f-$key/$rel" "$cache/kernels/$rel"
-		ln -sfn "$rel" "$cache/kernels/uml-$f"
+		ln -sfn "$rel" "$cache/kernels/$name"
 		exec 9>&-
 	done
 }

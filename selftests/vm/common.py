@@ -47,7 +47,7 @@ def release_of(kernel):
     path = os.path.join(CACHE, "kernels", kernel)
     rel = os.path.basename(os.path.realpath(path))
     if not os.path.exists(os.path.join(path, "boot/vmlinuz")):
-        how = "uml/build-kernel.sh" if "uml" in kernel else "vm/fetch.sh"
+        how = "uml/build-kernel.sh" if re.search("uml|kcsan", kernel) else "vm/fetch.sh"
         raise Failure(f"kernel {kernel} is not in {CACHE}: run selftests/{how}")
     return rel
 
@@ -55,6 +55,12 @@ def release_of(kernel):
 def arch_of(rel):
     """Return the architecture of a kernel, None for this machine's."""
     return "arm64" if "-arm64" in rel else None
+
+
+def patches_code(rel):
+    """Return true if the kernel changes code that may be running."""
+    with open(os.path.join(CACHE, "kernels", rel, "headers/.config"), encoding="utf-8") as f:
+        return "CONFIG_JUMP_LABEL=y\n" in f
 
 
 def vmlinuz(rel):

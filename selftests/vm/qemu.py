@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 
-from common import CACHE, TestBed, arch_of, build_initrd, vmlinuz
+from common import CACHE, TestBed, arch_of, build_initrd, patches_code, vmlinuz
 
 PROBE_LIMIT = 12	# seconds in which a KVM guest must print its nonce
 
@@ -81,11 +81,11 @@ class Qemu(TestBed):
     def __init__(self, run):
         super().__init__(run)
         self.accel = self.choose_accel(run.hosts[0].release)
-        # Linux patches running code under a temporary breakpoint. With a second processor, which
+        # Most kernels patch running code under a temporary breakpoint. With a second processor, which
         # translates that code while the first one writes it, TCG keeps a translation of the
         # breakpoint that the kernel has removed, and the guest dies of an unknown trap. One TCG
         # thread for all processors is no way out: it omits locked instructions, see qemu_base().
-        if self.accel != "kvm":
+        if self.accel != "kvm" and any(patches_code(h.release) for h in run.hosts):
             run.opt.cpus = 1
         self.text = self.accel
 
