@@ -4,8 +4,8 @@
 # Checks that the harness detects failures: causes faults in a guest, and expects each
 # run to fail for the right reason. Prints KTAP.
 #
-# Usage: selfcheck.sh [uml|uml-debug]	(the test bed; default: virtual machines). On
-# uml-debug only with faults that need a debug kernel to be detected.
+# Usage: selfcheck.sh [uml|uml-debug|kcsan]	(the test bed; default: virtual machines; kcsan: those with
+# that kernel). On uml-debug and kcsan only with faults that need such a kernel to be detected.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,6 +17,8 @@ qemu)	kernel=6.12 ;;
 uml)	kernel=uml-plain ;;
 *)	kernel=$bed ;;
 esac
+harness=$bed
+[ "$bed" != kcsan ] || harness=qemu
 results=$("$top/scripts/cache-dir.sh" here)
 build=$results/planted-$bed
 n=0
@@ -41,7 +43,7 @@ planted()
 	shift 2
 	out=$results/out/planted-$bed-$name
 	rc=0
-	"$here/vm.py" --bed "$bed" --name "planted-$bed-$name" --module none --mem "$mem" \
+	"$here/vm.py" --bed "$harness" --name "planted-$bed-$name" --module none --mem "$mem" \
 		--hosts 1 --pcap off \
 		--script "$here/cases/planted.sh" --add "$build/planted.ko" \
 		--env "PLANT=$name" --timeout 200 "$@" > "$build/log" 2>&1 || rc=$?
@@ -209,6 +211,53 @@ harness_faults()
 	planted peerfail 'gave up waiting for c1.peerfail.never: the case failed elsewhere' --hosts 2
 }
 
+# KCSAN reports a race, which fails the run. It fails no run if nothing of ours takes part.
+races()
+{
+	echo "1..3"
+	planted race '^not ok 2 clean_end # h1 console: .*BUG: KCSAN: data-race in race_run' \
+		--kernel kcsan --cpus 2 --append panic_on_warn=0
+	if grep -q "^# h1: race: data-race in race_run" "$cache/out/planted-kcsan-race/ktap.txt"; then
+		result 0 race_is_listed
+	else
+		result 1 race_is_listed
+	fi
+	foreign_race
+}
+
+# A report without an access of ours is listed. One that has one is not hidden by it.
+foreign_race()
+{
+	if python3 - "$here" > "$build/log" 2>&1 <<- 'END'
+	import sys
+	sys.path.insert(0, sys.argv[1])
+	import kcsan
+
+	def report(*stacks):
+	    lines = ["[    1.000000] " + "=" * 66, "[    1.000000] BUG: KCSAN: data-race in a / b"]
+	    for stack in stacks:
+	        lines += ["", "read to 0xffff888003a0e010 of 4 bytes by task 7 on cpu 1:"]
+	        lines += [f" {f}+0x1/0x20" + (f" [{m}]" if m else "") for f, m in stack]
+	    return lines + ["", "value changed: 0x1 -> 0x2", "=" * 66]
+
+	syscall = ("__x64_sys_sendto", None)
+	ours = report([("memcpy", None), ("smc_tx_fill", "smc"), syscall], [("rxe_a", "rdma_rxe")])
+	theirs = report([("rxe_post", "rdma_rxe"), ("smc_wr_post", "smc"), syscall],
+	                [("rxe_run", "rdma_rxe")])
+	core = report([("tcp_poll", None), syscall],
+	              [("tcp_ack", None), ("handle_softirqs", None), ("smc_tx_fill", "smc"), syscall])
+	said = [r.ours for r in kcsan.reports(ours + theirs + core + ours)]
+	print(said)
+	sys.exit(said != [True, False, False, True])
+	END
+	then
+		result 0 foreign_race
+	else
+		sed 's/^/# /' "$build/log"
+		result 1 foreign_race
+	fi
+}
+
 # The report must have the message of the kernel; a run that only fails is not enough.
 kernel_faults()
 {
@@ -225,6 +274,7 @@ kernel_faults()
 echo "KTAP version 1"
 case $bed in
 uml-debug)	kernel_faults ;;
+kcsan)		races ;;
 *)		harness_faults ;;
 esac
 exit $failed

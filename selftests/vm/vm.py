@@ -22,6 +22,7 @@ import subprocess
 import sys
 import time
 
+import kcsan
 from common import RESULTS, SPLAT, TOP, Failure, build_initrd, release_of
 from effort import Effort
 from qemu import Insn, Qemu
@@ -97,11 +98,23 @@ class Host:
             pass
 
     def splats(self):
+        """Return the lines of the console that fail the run, not those of races of others."""
         try:
             with open(self.console, encoding="utf-8", errors="replace") as f:
-                return [ln.strip() for ln in f if SPLAT.search(ln)]
+                lines = f.read().splitlines()
         except OSError:
             return ["no console output"]
+        races = iter(kcsan.reports(lines))
+        return [ln.strip() for ln in lines if SPLAT.search(ln) and
+                not (kcsan.TITLE.search(ln) and not next(races).ours)]
+
+    def races(self):
+        """Return what KCSAN has reported."""
+        try:
+            with open(self.console, encoding="utf-8", errors="replace") as f:
+                return kcsan.reports(f)
+        except OSError:
+            return []
 
 
 class Run:
@@ -377,10 +390,17 @@ class Run:
                     lines = f.read().splitlines()
             except OSError:
                 continue
-            first = next((i for i, ln in enumerate(lines) if SPLAT.search(ln)), None)
+            splats = h.splats()
+            first = next((i for i, ln in enumerate(lines) if ln.strip() in splats), None)
             lines = lines[-8:] if first is None else lines[max(0, first - 3):first + 40]
             for ln in lines:
                 self.say(f"#   {h.name} {os.path.basename(path)[3:]}| {ln}")
+
+    def report_races(self):
+        """List all races, those of other modules as well."""
+        for h in self.hosts:
+            for race in h.races():
+                self.say(f"# {h.name}: race{'' if race.ours else ' of others'}: {race}")
 
     def report_efforts(self):
         """Report the processor time of the guests: a guest without a processor looks faulty."""
@@ -412,6 +432,7 @@ class Run:
             self.kill()
             self.bed.close()
         self.verdict()
+        self.report_races()
         self.report_efforts()
         for h in self.hosts:
             if h.initrd and os.path.exists(h.initrd):

@@ -76,6 +76,7 @@ case_asleep() { plant asleep; }
 case_inverted() { plant inverted; }
 case_shift() { plant shift; }
 case_late() { plant late; }
+case_race() { plant race; }
 
 # What the harness itself does after the last case of a run with our module.
 case_lost()

@@ -5,8 +5,10 @@
  */
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -14,7 +16,7 @@
 
 static char *fault = "";
 module_param(fault, charp, 0);
-MODULE_PARM_DESC(fault, "warn, oops, message, freed, asleep, inverted, lost, late or shift");
+MODULE_PARM_DESC(fault, "warn, oops, message, freed, asleep, inverted, lost, late, shift or race");
 
 static DEFINE_MUTEX(first);
 static DEFINE_MUTEX(second);
@@ -88,6 +90,31 @@ static void plant_late(void)
 	kfree(t);
 }
 
+static int raced;
+
+static int race_run(void *unused)
+{
+	while (!kthread_should_stop()) {
+		raced++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Two threads count in one variable, without a lock, for some seconds. */
+static void plant_race(void)
+{
+	struct task_struct *first_task, *second_task;
+
+	first_task = kthread_run(race_run, NULL, "race/1");
+	second_task = kthread_run(race_run, NULL, "race/2");
+	ssleep(3);
+	if (!IS_ERR(first_task))
+		kthread_stop(first_task);
+	if (!IS_ERR(second_task))
+		kthread_stop(second_task);
+}
+
 static const struct {
 	const char *name;
 	void (*plant)(void);
@@ -98,6 +125,7 @@ static const struct {
 	{ "lost", plant_lost },
 	{ "shift", plant_shift },
 	{ "late", plant_late },
+	{ "race", plant_race },
 };
 
 /* Faults that only a kernel with its own checks sees. */
