@@ -189,6 +189,7 @@ check-long:
 	@$(TOP)/scripts/check-uml.sh debug debug-flaps debug-flaps-2cpu debug-stress debug-api-2cpu
 	@$(TOP)/scripts/check-vm.sh flaps flaps-2cpu flaps-6.1 ours-1cpu server-1cpu client-1cpu client-2cpu order reuse \
 		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown unload \
+		kcsan-selfcheck kcsan kcsan-failover kcsan-threads \
 		versions-6.1 firstcontact-100 api-6.12 api-6.1 ours-rt failover-rt unload-rt linkdown-rt \
 		ours-arm64 lo-arm64 secure-boot selinux
 	@$(TOP)/scripts/check-matrix.sh 6.12-rt

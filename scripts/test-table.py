@@ -26,7 +26,7 @@ LISTS = {"check-uml.sh plain": "gate", "check-uml.sh debug": "debug", "check-vm.
 LEVELS = ("gate", "debug", "long", "programs", "name")
 KERNELS = {"uml-plain": "UML", "uml-debug": "debug", "6.12": "6.12", "6.1": "6.1", "7": "7",
            "6.12-rt": "6.12-rt",
-           "6.12-arm64": "arm64"}
+           "6.12-arm64": "arm64", "kcsan": "kcsan"}
 ENTRIES = {"smc": "AF_SMC", "ipproto": "IPPROTO_SMC",
            "smc_to_inet": "AF_SMC, peer without the option",
            "ipproto_to_inet": "IPPROTO_SMC, peer without the option",
@@ -45,8 +45,9 @@ The cases of ``selftests/vm/cases``, and ``tools/test/vm_tools.sh``, by entry po
 and from ``scripts/test-table.txt``, which has the reasons; ``scripts/check-docs.sh`` compares. `testing.rst <testing.rst>`_
 says what the cases do.
 
-Kernels: ``UML`` and ``debug`` are the two of User Mode Linux, the newest series; the others are Debian's, in QEMU. ``/2``: with
-two processors, of which a host in QEMU has one only, unless there is KVM.
+Kernels: ``UML`` and ``debug`` are the two of User Mode Linux, the newest series; ``kcsan`` is of that series and runs in QEMU, as do
+the others, which are Debian's. ``/2``: with two processors, of which a host in QEMU with one of Debian's kernels has one only,
+unless there is KVM.
 
 Cells: ``gate`` in ``make check``, ``debug`` in ``make check-debug``, ``long`` in ``make check-long``, ``programs`` in
 ``make check-programs``, ``name`` if the run is named on the command line; the first of these that has the case. A number:

@@ -217,7 +217,7 @@ races()
 	echo "1..3"
 	planted race '^not ok 2 clean_end # h1 console: .*BUG: KCSAN: data-race in race_run' \
 		--kernel kcsan --cpus 2 --append panic_on_warn=0
-	if grep -q "^# h1: race: data-race in race_run" "$cache/out/planted-kcsan-race/ktap.txt"; then
+	if grep -q "^# h1: race: data-race in race_run" "$results/out/planted-kcsan-race/ktap.txt"; then
 		result 0 race_is_listed
 	else
 		result 1 race_is_listed
