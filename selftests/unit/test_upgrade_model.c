@@ -513,8 +513,11 @@ static void push(struct model *m, struct end *e)
 	struct cdc c = { .valid = 1, .s = NO_S, .cons = e->consumed };
 	unsigned int i = 0;
 
-	/* new bytes only for an element that is the peer's, or that it gives to nobody else */
-	LAW(e->prepared == e->sent_max || to->claim[m->gen] == HELD ||
+	/*
+	 * New bytes only for an element that is the peer's, or that it gives to nobody else. There
+	 * are none if an abort after a move has purged bytes that were sent over the lost link.
+	 */
+	LAW(e->prepared <= e->sent_max || to->claim[m->gen] == HELD ||
 	    to->claim[m->gen] == KEPT ||
 	    to->agree[m->gen] != SMC_UPGRADE_SMC || m->drained[index_of(m, to)]);
 	e->sent = e->prepared;
