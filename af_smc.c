@@ -366,31 +366,41 @@ static int sock_connect_end(struct socket *sock, void *addr, int len)
 	return rc;
 }
 
-/* First connect() of a client that is TCP without a handshake. */
+/*
+ * Make known that a client is TCP without a handshake, once: after the first connect() that TCP has
+ * not refused at once, which is no fallback after a handshake, either.
+ */
+static void sock_connect_note(struct smc_sock *smc, int rc)
+{
+	u32 reason = smc->own_reason;
+	struct smc_rules_path path;
+
+	if ((rc && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE) ||
+	    !test_and_clear_bit(SMC_SF_NOTE_DUE, &smc->flags))
+		return;
+	/* both ends are known only now */
+	smc_rules_path(smc->clcsock.sock->sk, &path);
+	if (smc_rules_check_deny(sock_net(smc_sock_sk(smc)), &path, true))
+		reason = SMC_CLC_DECL_RULE;
+	smc_fallback_note(smc, reason, 0, true);
+	/* the time that a blocking call has waited for TCP is no life of the connection */
+	if (!rc)
+		smc->began_at = jiffies;
+}
+
 static int sock_connect_as_tcp(struct socket *sock, void *addr, int len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
-	u32 reason = smc->own_reason;
-	struct smc_rules_path path;
-	int rc;
+	int rc = smc_fallback_connect(smc, addr, len, flags);
 
-	rc = smc_fallback_connect(smc, addr, len, flags);
 	sock->state = smc->clcsock.sock->state;
-	/* as after a handshake, what TCP has refused at once is no fallback */
-	if (rc && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
-		return rc;
-	/* both ends are known only now */
-	smc_rules_path(smc->clcsock.sock->sk, &path);
-	if (smc_rules_check_deny(sock_net(sock->sk), &path, true))
-		reason = SMC_CLC_DECL_RULE;
-	smc_fallback_note(smc, reason, 0, true);
+	sock_connect_note(smc, rc);
 	return rc;
 }
 
 static int sock_connect_tcp(struct socket *sock, void *addr, int len, int flags)
 {
 	struct smc_sock *smc = smc_sk(sock->sk);
-	int rc;
 
 	/* listen() and shutdown() have removed our callbacks */
 	if (smc->clcsock.sock->state == SS_UNCONNECTED) {
@@ -398,9 +408,7 @@ static int sock_connect_tcp(struct socket *sock, void *addr, int len, int flags)
 		/* it is TCP because of an earlier one, and says nothing about AUTOSMC */
 		smc->autosmc = (struct smc_autosmc_conn){};
 	}
-	rc = smc_fallback_connect(smc, addr, len, flags);
-	sock->state = smc->clcsock.sock->state;
-	return rc;
+	return sock_connect_as_tcp(sock, addr, len, flags);
 }
 
 /* connect(AF_UNSPEC) */
@@ -455,6 +463,11 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 		return sock_connect_tcp(sock, addr, len, flags);
 
 	lock_sock(sk);
+	/* a connect() of another thread may have begun as TCP meanwhile: TCP answers this one */
+	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+		release_sock(sk);
+		return sock_connect_tcp(sock, addr, len, flags);
+	}
 	timeo = sock_sndtimeo(sk, flags & O_NONBLOCK);
 	rc = -EALREADY;
 	switch (sock->state) {

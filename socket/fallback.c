@@ -347,13 +347,14 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
  * @reason: our diagnosis code
  *
  * The caller connects the clcsock, then calls smc_fallback_note(): only then the addresses are
- * known. Process context.
+ * known. SMC_SF_NOTE_DUE is set until then. Process context.
  */
 void smc_fallback_start_client(struct smc_sock *smc, u32 reason)
 {
 	fallback_begin(smc);
 	smc->own_reason = reason;
 	smc->peer_reason = 0;
+	set_bit(SMC_SF_NOTE_DUE, &smc->flags);
 	fallback_change_mode(smc);
 }
 

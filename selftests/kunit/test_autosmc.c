@@ -210,9 +210,22 @@ static void expect_refused(struct kunit *test, struct socket *sock, const struct
 	KUNIT_EXPECT_EQ(test, smc_sk(sock->sk)->own_reason, reason);
 }
 
+/* Return a TCP socket that listens at @at. */
+static struct socket *listen_at(struct kunit *test, const struct sockaddr_in *at)
+{
+	struct socket *sock = NULL;
+
+	KUNIT_ASSERT_EQ(test, sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP,
+					       &sock), 0);
+	KUNIT_EXPECT_EQ(test, kernel_bind(sock, (void *)at, sizeof(*at)), 0);
+	KUNIT_EXPECT_EQ(test, kernel_listen(sock, 1), 0);
+	return sock;
+}
+
 /*
  * A client that uses TCP because of the negative cache is no probe of AUTOSMC. What TCP has refused
- * is no fallback, and no experience, however long the socket lives.
+ * is no fallback, and no experience, however long the socket lives. A later connect() of the socket
+ * that succeeds makes it one.
  */
 static void autosmc_avoided(struct kunit *test)
 {
@@ -224,7 +237,7 @@ static void autosmc_avoided(struct kunit *test)
 	u64 falls = smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK);
 	struct conn key = { .uid = GLOBAL_ROOT_UID };
 	struct in6_addr *addr = &key.path.remote.addr;
-	struct socket *sock;
+	struct socket *sock, *server;
 	struct smc_sock *smc;
 
 	ipv6_addr_set_v4mapped(to.sin_addr.s_addr, addr);
@@ -249,9 +262,13 @@ static void autosmc_avoided(struct kunit *test)
 	expect_refused(test, sock, &to, SMC_CLC_DECL_TIMEOUT_CL);
 	KUNIT_EXPECT_EQ(test, smc->autosmc.key.port, 0);
 	KUNIT_EXPECT_FALSE(test, smc->autosmc.probe);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK), falls);
+	server = listen_at(test, &to);
+	KUNIT_EXPECT_EQ(test, kernel_connect(sock, (void *)&to, sizeof(to), 0), 0);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK), falls + 1);
 	smc_negcache_del(&init_net, addr, AVOIDED_PORT);
 	sock_release(sock);
-	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK), falls);
+	sock_release(server);
 }
 
 static struct kunit_case autosmc_cases[] = {

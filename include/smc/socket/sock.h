@@ -56,6 +56,7 @@ enum smc_sock_flag {
 	SMC_SF_LIMIT_HS,	/* SOL_SMC SMC_LIMIT_HS */
 	SMC_SF_LEND,		/* SOL_SMC SMC_OWN_SPLICE_LEND */
 	SMC_SF_TCP_ONLY,	/* the next connections are TCP: smc_sockopt_excludes_smc() */
+	SMC_SF_NOTE_DUE,	/* TCP before connect(); the fallback was not made known yet */
 	SMC_SF_ERR_REPORTED,	/* conn->err or TCP's was stored in sk_err; under state_lock */
 };
 
