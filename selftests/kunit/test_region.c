@@ -231,7 +231,7 @@ static void region_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], bytes);
 }
 
-/* A new group gets little; the next connections find as much as they would without that. */
+/* A new group gets little; its second RMB is as large as the first one of others. */
 static void region_growth_founded(struct kunit *test)
 {
 	static const u32 rmb[] = { 2, 8, 10 }, snd[] = { 1, 1, 2 };
@@ -256,7 +256,7 @@ static void region_growth_founded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, region->nelem, PAGE_SIZE / SMC_ELEM_SIZE_FIRST);
 }
 
-/* Rings that connections can do without come in small regions; first rings do not. */
+/* Rings that connections can do without come in twos at first, those that they need one by one. */
 static void region_growth_extra(struct kunit *test)
 {
 	static const u32 extra[] = { 2, 2, 4, 8, 16, 32, 32 }, first[] = { 1, 1, 2 };
