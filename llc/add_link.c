@@ -212,9 +212,10 @@ static void add_link_take_answer(struct smc_llc *llc, bool rejected)
 }
 
 /* Nothing else may fill the inbox of a server that waits for the answer to its offer. */
-static bool add_link_expects(const struct smc_llc *llc, u8 type)
+static bool add_link_expects(const struct smc_llc *llc, const struct llc_event *ev, u8 type)
 {
-	return llc->lgr->role == SMC_CLIENT || llc->add.accepted || type == SMC_LLC_ADD_LINK;
+	return llc->lgr->role == SMC_CLIENT || llc->add.accepted ||
+	       (type == SMC_LLC_ADD_LINK && ev->link == llc->add.first);
 }
 
 /**
@@ -236,7 +237,7 @@ bool smc_add_link_take_msg(struct smc_llc *llc, struct llc_event *ev, const stru
 	if (msg->type == SMC_LLC_ADD_LINK && llc->fc.link == ev->link)
 		llc_fc_set(llc, SMC_LLC_FC_ADD_LINK);
 	if (add->active && !add->rejected && add->ninbox < INBOX_MAX &&
-	    add_link_expects(llc, msg->type)) {
+	    add_link_expects(llc, ev, msg->type)) {
 		if (msg->type == SMC_LLC_ADD_LINK && ev->link == add->first)
 			add_link_take_answer(llc, msg->add_link.rejected);
 		list_add_tail(&ev->entry, &add->inbox);

@@ -60,7 +60,7 @@ static void option_gate_set(struct smc_option *o, struct sock *sk,
 	if (!o->gate && !sk->sk_user_data) {
 		/* NOCOPY: children do not inherit the pointer */
 		__rcu_assign_sk_user_data_with_flags(sk, (void *)gate, SK_USER_DATA_NOCOPY);
-		o->gate = gate;
+		WRITE_ONCE(o->gate, gate);
 		/* a CPU that reads the function pointer must see the gate */
 		smp_store_release(&tcp_sk(sk)->smc_hs_congested, option_gate_is_shut);
 	}
@@ -73,7 +73,7 @@ static void option_gate_clear(struct smc_option *o, struct sock *sk)
 	if (o->gate) {
 		WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
 		rcu_assign_sk_user_data(sk, NULL);
-		o->gate = NULL;
+		WRITE_ONCE(o->gate, NULL);
 	}
 	write_unlock_bh(&sk->sk_callback_lock);
 }
@@ -106,7 +106,7 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 	/* most sockets have neither, and nobody else sets them: no lock */
 	if (READ_ONCE(tcp_sk(sk)->syn_smc))
 		option_set_syn_smc(sk, false);
-	if (o->gate)
+	if (READ_ONCE(o->gate))
 		option_gate_clear(o, sk);
 }
 

@@ -409,7 +409,7 @@ static struct smc_option_entry *option_entry_get(struct smc_option *o, struct so
 	spin_lock(&option_entries_lock);
 	hash_add_rcu(option_entries, &e->node, (unsigned long)sk);
 	spin_unlock(&option_entries_lock);
-	o->entry = e;
+	WRITE_ONCE(o->entry, e);
 	return e;
 }
 
@@ -480,7 +480,7 @@ void smc_option_withdraw(struct smc_option *o, struct sock *sk)
 		spin_lock(&option_entries_lock);
 		hash_del_rcu(&e->node);
 		spin_unlock(&option_entries_lock);
-		o->entry = NULL;
+		WRITE_ONCE(o->entry, NULL);
 		kfree_rcu(e, rcu);
 	}
 	release_sock(sk);
