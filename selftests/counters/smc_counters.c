@@ -22,7 +22,7 @@
 #define ELEM		65536		/* a ring of the default size */
 #define FIRST		2048		/* the first ring of each connection */
 /* one region of rings of full size, one of first rings, and a second one of these */
-#define SND_REGION	(2 * (ELEM + FIRST))
+#define SND_REGION	(ELEM + 2 * FIRST)
 #define SND_REGIONS	(SND_REGION + 8 * FIRST)
 /* the first RMB of a group, and the second: */
 #define REGION		(2 * ELEM)
