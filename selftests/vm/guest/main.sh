@@ -102,6 +102,13 @@ uml*)
 	save_coverage || { diag "coverage is not saved"; failed=$((failed + 1)); }
 	;;
 esac
+# No report means something only if KCSAN was on and has delayed accesses.
+if [ -e /sys/kernel/debug/kcsan ]; then
+	cat /sys/kernel/debug/kcsan
+	diag "KCSAN: $(awk '/^(setup_watchpoints|data_races):/ { printf "%s %s ", $1, $2 }' /sys/kernel/debug/kcsan)"
+	awk '/^enabled: 1/ { on = 1 } /^setup_watchpoints:/ { n = $2 } END { exit !on || n < 1000 }' \
+		/sys/kernel/debug/kcsan || { diag "KCSAN did not look"; failed=$((failed + 1)); }
+fi
 sync_barrier end || failed=$((failed + 1))
 check_dmesg || failed=$((failed + 1))
 [ "$failed" = 0 ]
