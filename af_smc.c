@@ -459,12 +459,12 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 	if (smc_sock_mode(smc) == SMC_MODE_DEFERRED &&
 	    smc->clcsock.sock->state == SS_UNCONNECTED)
 		smc_deferred_give_up(smc);
-	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+	if (smc_sock_begins_as_tcp(smc))
 		return sock_connect_tcp(sock, addr, len, flags);
 
 	lock_sock(sk);
 	/* a connect() of another thread may have begun as TCP meanwhile: TCP answers this one */
-	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED) {
+	if (smc_sock_begins_as_tcp(smc)) {
 		release_sock(sk);
 		return sock_connect_tcp(sock, addr, len, flags);
 	}

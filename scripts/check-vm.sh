@@ -51,8 +51,9 @@ extra run client-1cpu --module intree,ours "${traffic[@]}" --env INTREE=server -
 run harness --module intree --script "$cases/harness.sh" --mtu 9000 --timeout 200
 verify selfcheck "$vm/selfcheck.sh"
 
+built=$top/build/$(basename "$(readlink -f "$("$top/scripts/cache-dir.sh")/kernels/6.12")")
 # what the data path costs in instructions, which a busy machine does not change
-verify budget scripts/check-budget.sh --ours "$top/build/$(basename "$(readlink -f "$("$top/scripts/cache-dir.sh")/kernels/6.12")")"
+verify budget scripts/check-budget.sh --ours "$built"
 
 # data races: KCSAN's kernel, on two processors with and without KVM; only if named ("make check-long"). A
 # report must not end the host, as others that are not ours may follow (kcsan.py). An access is delayed
@@ -103,7 +104,6 @@ extra rooted observe "debian-12 bpftrace linux-perf python3-drgn" --links 2 --mt
 	--add "$top/tools/smc_objects.py" --timeout 1300
 
 # this module and the in-tree one, one after the other and side by side
-built=$top/build/$(basename "$(readlink -f "$("$top/scripts/cache-dir.sh")/kernels/6.12")")
 extra run order --module ours,intree --script "$cases/order.sh" --add "$built/smc.ko" \
 	--add "$built/smc_diag.ko" --timeout 500
 

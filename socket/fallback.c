@@ -186,7 +186,7 @@ static void fallback_set_callbacks_locked(struct sock *csk)
  */
 void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
 {
-	bool tcp = smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED;
+	bool tcp = smc_sock_begins_as_tcp(smc);
 
 	smc_clcsock_share_wq(&smc->clcsock, sock, tcp ? fallback_set_callbacks_locked : NULL);
 	if (!tcp)

@@ -291,7 +291,7 @@ static u8 sock_diag_state(struct smc_sock *smc, const struct smc_conn *conn)
 		return smc_conn_state_diag(smc_conn_state(conn));
 	if (inet_sk_state_load(smc_sock_sk(smc)) == TCP_LISTEN)
 		return SMC_DIAG_STATE_LISTEN;
-	if (smc_sock_mode(smc) == SMC_MODE_TCP || smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+	if (smc_sock_begins_as_tcp(smc))
 		return inet_sk_state_load(smc->clcsock.sock->sk) == TCP_CLOSE ?
 		       SMC_DIAG_STATE_CLOSED : SMC_DIAG_STATE_ACTIVE;
 	return SMC_DIAG_STATE_INIT;

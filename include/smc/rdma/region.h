@@ -38,7 +38,7 @@ enum smc_region_kind { SMC_REGION_RMB, SMC_REGION_SND, SMC_REGION_KINDS };
 
 /* How much is done for a region. */
 enum smc_region_need {
-	SMC_REGION_NEEDED,	/* connections need it: as many elements as there are */
+	SMC_REGION_NEEDED,	/* connections need it: as many elements as the pool has */
 	SMC_REGION_AGAIN,	/* the same, after an attempt in vain: few elements, at low cost */
 	SMC_REGION_EXTRA,	/* they can do without: only while much is left */
 	SMC_REGION_FOUNDED,	/* a new group needs it: for its first connections only */

@@ -184,6 +184,14 @@ static inline enum smc_mode smc_sock_mode(const struct smc_sock *smc)
 	return smp_load_acquire(&smc->mode);
 }
 
+/* Return whether the clcsock is, or was at the beginning, what programs read from and write to. */
+static inline bool smc_sock_begins_as_tcp(const struct smc_sock *smc)
+{
+	enum smc_mode mode = smc_sock_mode(smc);
+
+	return mode == SMC_MODE_TCP || mode == SMC_MODE_DEFERRED;
+}
+
 /*
  * True if the stream goes over RDMA: in SMC mode, and after an upgrade, of which TCP may still
  * carry the bytes before S. In DEFERRED mode a snapshot; once true it stays so while the program
