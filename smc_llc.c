@@ -269,7 +269,8 @@ static enum smc_llc_input llc_msg_classify(struct smc_llc *llc, const struct smc
 			return SMC_LLC_IN_DELETE_LINK_RSP;
 		if (msg->delete_link.all)
 			return SMC_LLC_IN_DELETE_LINK_ALL;
-		if (msg->delete_link.link_num && msg->delete_link.link_num == READ_ONCE(llc->add.num))
+		if (msg->delete_link.link_num &&
+		    msg->delete_link.link_num == READ_ONCE(llc->add.num))
 			return SMC_LLC_IN_DELETE_LINK_NEW;
 		return SMC_LLC_IN_DELETE_LINK;
 	case SMC_LLC_REQ_ADD_LINK:

@@ -844,7 +844,7 @@ static void memory_test(void)
 		_exit(1);
 	}
 	tl_sleep_ms(500);
-	/* not enough for an RMBE of 512 KiB beside a ring of 64, even if the kernel reclaims some */
+	/* too little for an RMBE of 512 KiB and a ring of 64, even if the kernel reclaims some */
 	set_limit(cgroup, group_value(cgroup, "memory.current", NULL) + (320 << 10));
 	diag = echo_exchange();
 	ends_check(diag.mode == TL_MODE_TCP && diag.peer_reason == NO_MEMORY,
