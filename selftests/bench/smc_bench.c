@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "marks.h"
 
 #define DEFAULT_PORT	4430
 #define MAX_ROUNDS	100000U
@@ -96,23 +97,15 @@ static u64 packets_sent(void)
 	return n;
 }
 
-/*
- * What is measured lies between two instructions that do nothing, but that the plugin of an
- * emulator sees (insn_plugin.c).
- */
 static void mark_begin(void)
 {
 	measured_packets = packets_sent();
-#ifdef __x86_64__
-	asm volatile("nopl 0x3c5c0001(%rax,%rax,1)");
-#endif
+	insn_mark_begin();
 }
 
 static void mark_end(void)
 {
-#ifdef __x86_64__
-	asm volatile("nopl 0x3c5c0002(%rax,%rax,1)");
-#endif
+	insn_mark_end();
 	measured_packets = packets_sent() - measured_packets;
 }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "lib/testlib.h"
+#include "marks.h"
 
 #define DEFAULT_PORT	4431
 #define DEFAULT_COUNT	200
@@ -30,7 +31,8 @@
 
 static const struct tl_proto *proto;
 static struct tl_addr addr;
-static const char *row, *label, *over, *unit;
+static const char *row, *label, *over;
+static bool insn;
 
 static int print_error(const char *what, int err)
 {
@@ -110,6 +112,9 @@ static int measure_conns(unsigned int count)
 	u64 *took = calloc(count, sizeof(*took));
 	bool ok = took;
 
+	/* with what comes before and behind the measured time: little, compared with the rest */
+	if (insn)
+		insn_mark_begin();
 	for (unsigned int i = 0; ok && i < count + WARM_UP; i++) {
 		u64 t0 = tl_now_ns(), t1;
 		int fd = connect_echo();
@@ -127,11 +132,13 @@ static int measure_conns(unsigned int count)
 		if (i >= WARM_UP)
 			took[i - WARM_UP] = tl_now_ns() - t0;
 	}
+	if (insn)
+		insn_mark_end();
 	if (ok) {
 		qsort(took, count, sizeof(*took), cmp_u64);
 		printf("{\"row\": \"%s\", \"label\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", ",
-		       row, label, took[count / 2] / 1000.0, unit);
-		printf("\"better\": \"lower\"}\n");
+		       row, label, took[count / 2] / 1000.0, insn ? "kinsn" : "us");
+		printf("\"better\": \"lower\", \"units\": %u}\n", count + WARM_UP);
 	}
 	free(took);
 	return !ok;
@@ -180,7 +187,7 @@ int main(int argc, char **argv)
 		count = strtoul(val[O_COUNT], NULL, 0);
 	row = val[O_ROW];
 	over = val[O_OVER];
-	unit = val[O_INSN] ? "kinsn" : "us";
+	insn = val[O_INSN];
 	if (optind != argc || !proto || !count || count > MAX_COUNT ||
 	    !val[O_SERVE] == !val[O_CONNECT] || (val[O_CONNECT] && !row) ||
 	    (over && strcmp(over, "none") && strcmp(over, "own") && strcmp(over, "peer")) ||

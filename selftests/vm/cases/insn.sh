@@ -11,11 +11,10 @@
 #            to ask for RDMA; loopback: ours over smc_lo in place of rxe; foreign: ours without
 #            immediate values, as with an in-tree peer
 #   ROWS     rows of smc_bench, comma separated; default: all but those that must be named, and the
-#            fallback_* of smc_knock ("fallbacks"), unless PROFILE is set, which has no marks for
-#            them. In connect_autosmc AUTOSMC makes short connections of ours TCP, and a stream
-#            stays SMC; in connect_autosmc_served the server declines them. In connect_upgrade those
-#            of ours begin as TCP, and carry too little to change over. These three come last, in
-#            this order
+#            fallback_* of smc_knock ("fallbacks"). In connect_autosmc AUTOSMC makes short
+#            connections of ours TCP, and a stream stays SMC; in connect_autosmc_served the server
+#            declines them. In connect_upgrade those of ours begin as TCP, and carry too little to
+#            change over. These three come last, in this order
 #            "scale" is alone: with CONNS connections, and once more with at most 16 of them in a
 #            group ("spread")
 #   MS, COUNT, CONNS   see smc_bench
@@ -264,7 +263,7 @@ measure()
 	esac
 	! named connect_autosmc || bench_autosmc "$1" connect_autosmc
 	! named connect_autosmc_served || bench_autosmc "$1" connect_autosmc_served
-	{ [ -n "$ROWS" ] && ! named fallbacks; } || [ -n "${PROFILE:-}" ] || fallbacks "$1"
+	{ [ -n "$ROWS" ] && ! named fallbacks; } || fallbacks "$1"
 	[ "$1" != foreign ] || {
 		expect "immediate values" "$(stat_of tx_imm)" -eq 0
 		expect "CDC messages" "$(stat_of tx_cdc)" -gt 0
