@@ -169,8 +169,17 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 	sock_put(sk);
 }
 
-/* Start the client handshake; the clcsock's connect() has begun. */
-static void sock_connect_start(struct smc_sock *smc)
+/* smc_hs.due of a client: wake the caller of connect(), who runs the rest of the handshake. */
+static void sock_connect_due(struct smc_hs *hs)
+{
+	struct smc_sock *smc = hs->owner;
+	struct sock *sk = smc_sock_sk(smc);
+
+	sk->sk_state_change(sk);
+}
+
+/* Start the client handshake; the clcsock's connect() has begun. @attended: the caller waits. */
+static void sock_connect_start(struct smc_sock *smc, bool attended)
 {
 	struct smc_hs *hs = &smc->hs;
 
@@ -178,6 +187,7 @@ static void sock_connect_start(struct smc_sock *smc)
 	hs->clcsock = &smc->clcsock;
 	hs->net = sock_net(smc_sock_sk(smc));
 	hs->done = sock_connect_done;
+	hs->due = sock_connect_due;
 	hs->owner = smc;
 	hs->memcg = smc_sock_memcg(smc_sock_sk(smc));
 	smc_hs_set_nodename(hs);
@@ -185,6 +195,8 @@ static void sock_connect_start(struct smc_sock *smc)
 	hs->link_policy = READ_ONCE(smc->link_policy);
 	hs->balance = READ_ONCE(smc->balance);
 	smc_hs_client_setup(hs);
+	if (attended)
+		smc_hs_attend(hs);
 	sock_hold(smc_sock_sk(smc));
 	smc_sock_set_state(smc, TCP_SYN_SENT, 0, 0);
 	set_bit(SMC_SF_HS, &smc->flags);
@@ -253,11 +265,11 @@ static u32 sock_connect_declined(struct smc_sock *smc, const struct smc_rules_pa
 }
 
 /*
- * Begin connect() from SS_UNCONNECTED. Return -EINPROGRESS: a handshake has begun; or an error; or,
- * without a connect() of the clcsock: SMC_DEFERRED_OVER: the connection begins as TCP, or
- * CONNECT_AS_TCP: it is TCP.
+ * Begin connect() from SS_UNCONNECTED. @waits: the caller goes on with sock_connect_wait(). Return
+ * -EINPROGRESS: a handshake has begun; or an error; or, without a connect() of the clcsock:
+ * SMC_DEFERRED_OVER: the connection begins as TCP, or CONNECT_AS_TCP: it is TCP.
  */
-static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
+static int sock_connect_begin(struct smc_sock *smc, void *addr, int len, bool waits)
 {
 	struct sock *sk = smc_sock_sk(smc);
 	struct smc_rules_path path;
@@ -288,7 +300,7 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len)
 	rc = smc_fallback_connect(smc, addr, len, O_NONBLOCK);
 	if (rc && rc != -EINPROGRESS)
 		return rc;
-	sock_connect_start(smc);
+	sock_connect_start(smc, waits);
 	return -EINPROGRESS;
 }
 
@@ -315,6 +327,8 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 		return 0;
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (sock_connect_is_pending(smc, disconnects)) {
+		if (smc_hs_run_due(&smc->hs))
+			continue;
 		rc = busy;
 		if (!timeo)
 			break;
@@ -322,9 +336,11 @@ static int sock_connect_wait(struct smc_sock *smc, long timeo, int busy)
 		if (signal_pending(current))
 			break;
 		rc = 0;
-		sk_wait_event(sk, &timeo, !sock_connect_is_pending(smc, disconnects), &wait);
+		sk_wait_event(sk, &timeo, !sock_connect_is_pending(smc, disconnects) ||
+			      smc_hs_is_due(&smc->hs), &wait);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
+	smc_hs_leave(&smc->hs);
 	return smc->disconnects == disconnects ? rc : -EPIPE;
 }
 
@@ -477,7 +493,7 @@ static int smc_sock_connect(struct socket *sock, struct sockaddr_unsized *addr, 
 	case SS_CONNECTING:
 		break;
 	case SS_UNCONNECTED:
-		rc = sock_connect_begin(smc, addr, len);
+		rc = sock_connect_begin(smc, addr, len, timeo);
 		if (rc == SMC_DEFERRED_OVER) {
 			release_sock(sk);
 			return sock_connect_tcp(sock, addr, len, flags);

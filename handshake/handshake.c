@@ -18,9 +18,11 @@
  *
  * Queues. Each handshake is one work item on an unbound work queue, smc_hs_client or smc_hs
  * (servers): servers that do not answer our clients must not delay our own server. The work of a
- * client is queued when TCP's connect() has ended. The work of a server is queued when the whole
- * Proposal has arrived, or its time is over; smc_hs.first_work, on a third work queue that never
- * waits, checks that. So a connect() without an answer and a silent client cost no worker.
+ * client is queued when TCP's connect() has ended. If the server has not sent the SMC option, the
+ * caller of a blocking connect() runs it instead, as there is nothing to wait for: a work would
+ * cost two switches of processes. The work of a server is queued when the whole Proposal has
+ * arrived, or its time is over; smc_hs.first_work, on a third work queue that never waits, checks
+ * that. So a connect() without an answer and a silent client cost no worker.
  *
  * Waiting. The work sleeps only on smc_hs.wait, or in a lower layer, never on the clcsock's wait
  * queue. The clcsock's callbacks, the LLC layer and smc_hs_cancel() wake smc_hs.wait. Every wait
@@ -64,6 +66,8 @@ static_assert(HS_WORKERS > SMC_ADMISSION_TOTAL);
 /* Bits of smc_hs.started. */
 #define HS_STARTED	0	/* the work was queued, or will never be */
 #define HS_RUNS		1	/* the work has begun, and will call done() */
+#define HS_ATTENDED	2	/* client: the caller of connect() waits, see smc_hs_attend() */
+#define HS_DUE		3	/* started, but not queued: the caller runs the work */
 
 /* One queue per side: servers that do not answer our clients must not delay our own server. */
 static struct workqueue_struct *hs_wq;
@@ -149,7 +153,8 @@ static void hs_work(struct work_struct *work)
 		return;
 	set_bit(HS_RUNS, &hs->started);
 	/* before done(): the timer must not outlive the owner */
-	cancel_delayed_work_sync(&hs->first_work);
+	if (hs->server)
+		cancel_delayed_work_sync(&hs->first_work);
 	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
 	if (!ctx) {
 		smc_stats_inc(hs->net, hs->server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
@@ -200,6 +205,29 @@ static void hs_queue_work(struct smc_hs *hs)
 	hs_claim_start(hs, true);
 }
 
+/*
+ * Client: TCP has connected or failed. Queue the work, or leave it to the caller of connect() if
+ * the caller waits and the work will not: without the option the connection is TCP.
+ */
+static void hs_start_client(struct smc_hs *hs, int tcp_state)
+{
+	bool due = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&hs->wait.lock, flags);
+	if (!test_and_set_bit(HS_STARTED, &hs->started)) {
+		due = tcp_state == TCP_ESTABLISHED && test_bit(HS_ATTENDED, &hs->started) &&
+		      !smc_clcsock_option_agreed(hs->clcsock);
+		if (due)
+			set_bit(HS_DUE, &hs->started);
+		else
+			queue_work(hs_client_wq, &hs->work);
+	}
+	spin_unlock_irqrestore(&hs->wait.lock, flags);
+	if (due)
+		hs->due(hs);
+}
+
 /* Client: queue the work that was refused, see smc_clcsock_allow_work(). */
 static void hs_retry_work(void *arg)
 {
@@ -236,7 +264,7 @@ static void hs_clcsock_changed(void *owner)
 	}
 	state = smc_clcsock_state(hs->clcsock);
 	if (state != TCP_SYN_SENT && state != TCP_SYN_RECV)
-		hs_queue_work(hs);
+		hs_start_client(hs, state);
 }
 
 static const struct smc_clcsock_events hs_clcsock_events = {
@@ -330,6 +358,69 @@ void smc_hs_start(struct smc_hs *hs)
 }
 
 /**
+ * smc_hs_attend() - announce that the caller of connect() waits
+ * @hs: handshake of a client that is set up, but not started
+ *
+ * The caller calls smc_hs_run_due() when smc_hs_is_due() is true, and smc_hs_leave() when it waits
+ * no longer. Process context.
+ */
+void smc_hs_attend(struct smc_hs *hs)
+{
+	set_bit(HS_ATTENDED, &hs->started);
+}
+
+/**
+ * smc_hs_is_due() - check whether the caller of connect() has to run the work
+ * @hs: started handshake of a client
+ *
+ * Any context; smc_hs.due is called when this becomes true.
+ *
+ * Return: true if so.
+ */
+bool smc_hs_is_due(const struct smc_hs *hs)
+{
+	return test_bit(HS_DUE, &hs->started);
+}
+
+/**
+ * smc_hs_run_due() - run the work of a handshake that is due
+ * @hs: started handshake of a client
+ *
+ * The work does not wait for the peer. If a call of the program uses the clcsock, the end of that
+ * call queues the work. Process context; the caller holds the socket lock, which serialises this
+ * with smc_hs_leave() and smc_hs_cancel_sync().
+ *
+ * Return: true if it was due.
+ */
+bool smc_hs_run_due(struct smc_hs *hs)
+{
+	bool due = test_and_clear_bit(HS_DUE, &hs->started);
+
+	if (due)
+		hs_work(&hs->work);
+	return due;
+}
+
+/**
+ * smc_hs_leave() - announce that the caller of connect() waits no longer
+ * @hs: handshake of a client, ended or not
+ *
+ * If the work is due, it is queued. Process context; the caller holds the socket lock.
+ */
+void smc_hs_leave(struct smc_hs *hs)
+{
+	unsigned long flags;
+
+	if (!test_bit(HS_ATTENDED, &hs->started))
+		return;
+	spin_lock_irqsave(&hs->wait.lock, flags);
+	clear_bit(HS_ATTENDED, &hs->started);
+	if (test_and_clear_bit(HS_DUE, &hs->started))
+		queue_work(hs_client_wq, &hs->work);
+	spin_unlock_irqrestore(&hs->wait.lock, flags);
+}
+
+/**
  * smc_hs_cancel() - cancel a handshake without waiting for its end
  * @hs: started handshake
  *
@@ -356,7 +447,7 @@ void smc_hs_cancel_sync(struct smc_hs *hs)
 	/* a work that was refused must not be queued again */
 	if (!hs->server)
 		smc_clcsock_forbid_work(hs->clcsock);
-	if (!hs_claim_start(hs, false)) {
+	if (!hs_claim_start(hs, false) && !test_and_clear_bit(HS_DUE, &hs->started)) {
 		wake_up(&hs->wait);
 		flush_work(&hs->work);
 		if (test_bit(HS_RUNS, &hs->started))

@@ -10,4 +10,5 @@ kunit_test_suites(&smc_stats_suite, &smc_log_suite, &smc_host_suite, &smc_settin
 		  &smc_growth_suite, &smc_conn_upgrade_suite, &smc_llc_suite,
 		  &smc_upgrade_policy_suite, &smc_upgrade_suite,
 		  &smc_upgrade_life_suite, &smc_negcache_suite, &smc_deferred_suite,
-		  &smc_admission_suite, &smc_autosmc_suite, &smc_loopback_suite);
+		  &smc_handshake_suite, &smc_admission_suite, &smc_autosmc_suite,
+		  &smc_loopback_suite);

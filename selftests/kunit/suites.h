@@ -10,6 +10,7 @@ extern struct kunit_suite smc_autosmc_suite;
 extern struct kunit_suite smc_clcsock_suite;
 extern struct kunit_suite smc_close_suite;
 extern struct kunit_suite smc_deferred_suite;
+extern struct kunit_suite smc_handshake_suite;
 extern struct kunit_suite smc_host_suite;
 extern struct kunit_suite smc_region_suite;
 extern struct kunit_suite smc_cdc_suite;

@@ -59,11 +59,13 @@ struct smc_hs_result {
  *	socket, too
  * @memcg: cgroup to charge the connection's memory to, NULL = none; lives as long as @owner
  * @force_tcp: server: reason to use TCP that was found beforehand (a rule, AUTOSMC), 0 = none
- * @done: called exactly once, from @work in process context without locks, unless
+ * @done: called exactly once, from @work in process context without locks, or in smc_hs_run_due(),
+ *	unless
  *	smc_hs_cancel_sync() came before @work had begun. The callee owns the reference on
  *	@conn of the result; that of a client calls smc_hs_release_clcsock(). The owner holds a
  *	reference on its socket until done() drops it, or waits with smc_hs_cancel_sync() before
  *	it frees the smc_hs
+ * @due: client: smc_hs_is_due() has become true; any context, under the clcsock's sk_callback_lock
  * @run: runs the steps of this side; set by the setup
  * @owner: for @done
  * @host: ID of the peer host, see smc_admission_host(); set when TCP is connected
@@ -74,7 +76,8 @@ struct smc_hs_result {
  * @evicted: used by the owner: smc_hs_evict() has cancelled the handshake
  * @deadline: server: time in jiffies by which the Proposal must be complete
  * @started: HS_STARTED: @work was queued, or will never be; changes under the lock of @wait.
- *	HS_RUNS: @work has begun
+ *	HS_RUNS: @work has begun. HS_ATTENDED: the caller of connect() waits. HS_DUE: it has to run
+ *	@work, which is not queued
  */
 struct smc_hs {
 	struct smc_clcsock *clcsock;
@@ -88,6 +91,7 @@ struct smc_hs {
 	struct mem_cgroup *memcg;
 	u32 force_tcp;
 	void (*done)(struct smc_hs *hs, const struct smc_hs_result *res);
+	void (*due)(struct smc_hs *hs);
 	void (*run)(struct smc_hs_ctx *ctx);
 	void *owner;
 	u64 host;
@@ -107,6 +111,10 @@ void smc_hs_client_setup(struct smc_hs *hs);
 void smc_hs_server_setup(struct smc_hs *hs);
 void smc_hs_set_nodename(struct smc_hs *hs);
 void smc_hs_start(struct smc_hs *hs);
+void smc_hs_attend(struct smc_hs *hs);
+bool smc_hs_is_due(const struct smc_hs *hs);
+bool smc_hs_run_due(struct smc_hs *hs);
+void smc_hs_leave(struct smc_hs *hs);
 void smc_hs_cancel(struct smc_hs *hs);
 void smc_hs_cancel_sync(struct smc_hs *hs);
 void smc_hs_release_clcsock(struct smc_hs *hs);

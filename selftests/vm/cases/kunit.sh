@@ -4,7 +4,7 @@
 # The KUnit suites of our module (selftests/kunit), which run when it is loaded: one
 # case each. For --topology lo, and a module built by build-modules.sh -k.
 
-SUITES="smc_stats smc_log smc_host smc_settings smc_rules smc_wr smc_tail_probe smc_path smc_pnet_table smc_region smc_clcsock smc_link smc_rtoken smc_claim smc_lgr smc_topology smc_zerocopy smc_cdc smc_close smc_conn smc_growth smc_conn_upgrade smc_llc smc_upgrade_policy smc_upgrade smc_upgrade_life smc_negcache smc_admission smc_autosmc smc_deferred smc_loopback"
+SUITES="smc_stats smc_log smc_host smc_settings smc_rules smc_wr smc_tail_probe smc_path smc_pnet_table smc_region smc_clcsock smc_link smc_rtoken smc_claim smc_lgr smc_topology smc_zerocopy smc_cdc smc_close smc_conn smc_growth smc_conn_upgrade smc_llc smc_upgrade_policy smc_upgrade smc_upgrade_life smc_negcache smc_handshake smc_admission smc_autosmc smc_deferred smc_loopback"
 CASES="complete $SUITES"
 export CASES
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who runs the handshake of a client: a work, or the caller of connect(). */
+#include <linux/completion.h>
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+#include <net/net_namespace.h>
+#include <smc/base/stats.h>
+#include <smc/handshake/handshake.h>
+#include <smc/proto/clc_msg.h>
+
+#include "conn_env.h"
+#include "suites.h"
+
+#define PATIENCE	(5 * HZ)
+
+/**
+ * struct hs_env - the handshake of a client with a server that has not sent the SMC option
+ * @tcp: its TCP connection
+ * @hs: the handshake
+ * @due: calls of smc_hs.due
+ * @done: calls of smc_hs.done
+ * @ended: completed by smc_hs.done
+ * @by: the task that called it
+ * @res: its result
+ */
+struct hs_env {
+	struct clcsock_env tcp;
+	struct smc_hs hs;
+	u32 due;
+	u32 done;
+	struct completion ended;
+	struct task_struct *by;
+	struct smc_hs_result res;
+};
+
+static void hs_env_due(struct smc_hs *hs)
+{
+	struct hs_env *e = hs->owner;
+
+	e->due++;
+}
+
+static void hs_env_done(struct smc_hs *hs, const struct smc_hs_result *res)
+{
+	struct hs_env *e = hs->owner;
+
+	smc_hs_release_clcsock(hs);
+	e->res = *res;
+	e->by = current;
+	e->done++;
+	complete(&e->ended);
+}
+
+/* Begin the handshake; @attended: the test is the caller of connect(). */
+static struct hs_env *hs_env_begin(struct kunit *test, bool attended)
+{
+	struct hs_env *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	clcsock_env_begin(test, &e->tcp);
+	init_completion(&e->ended);
+	e->hs.clcsock = &e->tcp.ours;
+	e->hs.net = &init_net;
+	e->hs.done = hs_env_done;
+	e->hs.due = hs_env_due;
+	e->hs.owner = e;
+	smc_hs_client_setup(&e->hs);
+	if (attended)
+		smc_hs_attend(&e->hs);
+	return e;
+}
+
+static void hs_env_end(struct hs_env *e)
+{
+	smc_hs_cancel_sync(&e->hs);
+	clcsock_env_end(&e->tcp);
+}
+
+static void hs_env_expect_tcp(struct kunit *test, struct hs_env *e)
+{
+	KUNIT_EXPECT_EQ(test, e->done, 1);
+	KUNIT_EXPECT_EQ(test, e->res.outcome, SMC_HS_TCP);
+	KUNIT_EXPECT_EQ(test, e->res.own_reason, SMC_CLC_DECL_PEER_NO_SMC);
+	KUNIT_EXPECT_FALSE(test, smc_hs_is_due(&e->hs));
+	KUNIT_EXPECT_FALSE(test, e->tcp.ours.hooked);
+}
+
+/* The caller runs it, once. */
+static void hs_due_runs(struct kunit *test)
+{
+	u64 fallbacks = smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK);
+	struct hs_env *e = hs_env_begin(test, true);
+
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_EQ(test, e->due, 1);
+	KUNIT_EXPECT_TRUE(test, smc_hs_is_due(&e->hs));
+	KUNIT_EXPECT_EQ(test, e->done, 0);
+	KUNIT_EXPECT_TRUE(test, smc_hs_run_due(&e->hs));
+	KUNIT_EXPECT_PTR_EQ(test, e->by, current);
+	hs_env_expect_tcp(test, e);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_CLNT_FBACK), fallbacks + 1);
+	KUNIT_EXPECT_FALSE(test, smc_hs_run_due(&e->hs));
+	smc_hs_leave(&e->hs);
+	hs_env_end(e);
+	KUNIT_EXPECT_EQ(test, e->done, 1);
+}
+
+/* The caller gives up waiting: a work runs it. */
+static void hs_due_left(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin(test, true);
+
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_TRUE(test, smc_hs_is_due(&e->hs));
+	smc_hs_leave(&e->hs);
+	KUNIT_EXPECT_FALSE(test, smc_hs_run_due(&e->hs));
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e->ended, PATIENCE), 0);
+	KUNIT_EXPECT_PTR_NE(test, e->by, current);
+	hs_env_expect_tcp(test, e);
+	hs_env_end(e);
+}
+
+/* It has gone before TCP connected, or has never waited: a work runs it. */
+static void hs_due_unattended(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin(test, true);
+
+	smc_hs_leave(&e->hs);
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_EQ(test, e->due, 0);
+	KUNIT_EXPECT_FALSE(test, smc_hs_run_due(&e->hs));
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e->ended, PATIENCE), 0);
+	hs_env_expect_tcp(test, e);
+	hs_env_end(e);
+}
+
+/* A connect() of another thread, or the end of the socket, cancels it before the caller runs it. */
+static void hs_due_cancelled(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin(test, true);
+
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_TRUE(test, smc_hs_is_due(&e->hs));
+	smc_hs_cancel_sync(&e->hs);
+	KUNIT_EXPECT_FALSE(test, smc_hs_run_due(&e->hs));
+	smc_hs_leave(&e->hs);
+	flush_work(&e->hs.work);
+	KUNIT_EXPECT_EQ(test, e->done, 0);
+	KUNIT_EXPECT_FALSE(test, e->tcp.ours.hooked);
+	hs_env_end(e);
+}
+
+/* Another call uses the clcsock: its end queues the work, as nobody waits for its program. */
+static void hs_due_busy(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin(test, true);
+
+	KUNIT_ASSERT_EQ(test, smc_clcsock_begin_call(&e->tcp.ours), 0);
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_TRUE(test, smc_hs_run_due(&e->hs));
+	KUNIT_EXPECT_EQ(test, e->done, 0);
+	smc_clcsock_end_call(&e->tcp.ours);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e->ended, PATIENCE), 0);
+	hs_env_expect_tcp(test, e);
+	hs_env_end(e);
+}
+
+/* TCP has failed: the work reports it, whoever waits. */
+static void hs_due_failed(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin(test, true);
+
+	KUNIT_EXPECT_TRUE(test, smc_clcsock_reset(&e->tcp.ours));
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_EQ(test, e->due, 0);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e->ended, PATIENCE), 0);
+	KUNIT_EXPECT_EQ(test, e->res.outcome, SMC_HS_FAIL);
+	hs_env_end(e);
+}
+
+static struct kunit_case hs_cases[] = {
+	KUNIT_CASE(hs_due_runs),
+	KUNIT_CASE(hs_due_left),
+	KUNIT_CASE(hs_due_unattended),
+	KUNIT_CASE(hs_due_cancelled),
+	KUNIT_CASE(hs_due_busy),
+	KUNIT_CASE(hs_due_failed),
+	{}
+};
+
+struct kunit_suite smc_handshake_suite = {
+	.name = "smc_handshake",
+	.test_cases = hs_cases,
+};
