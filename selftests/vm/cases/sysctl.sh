@@ -207,14 +207,23 @@ open_conns()
 	/t/smc_traffic server --family smc --require smc > /run/server 2>&1 &
 	server=$!
 	await_server
+	hold_conns "$n" "$@"
+	wait_for 30 conns_are $((2 * n)) || fail "$(conns) ends of connections"
+}
+
+# hold_conns N OPTION...: N connections at the same time; $client is their process
+hold_conns()
+{
+	held=$1
+	shift
 	# the last round's words would end the wait below at once
 	: > /run/client
 	/t/smc_traffic client --connect "$(own_addr)" --family smc --require smc "$@" \
-		"hold:$n" > /run/client 2>&1 &
+		"hold:$held" > /run/client 2>&1 &
 	client=$!
 	# each of them has sent its first bytes: they would count later
-	wait_for 30 grep -q "^# holding $n\$" /run/client || fail "no $n connections: $(cat /run/client)"
-	wait_for 30 conns_are $((2 * n)) || fail "$(conns) ends of connections"
+	wait_for 30 grep -q "^# holding $held\$" /run/client ||
+		fail "no $held connections: $(cat /run/client)"
 }
 
 conns()
@@ -404,32 +413,36 @@ one_stream()
 	rings=$(($(grown tx_buf_alloc) + $(grown tx_buf_reuse)))
 }
 
-# Both ends are on this host. The group that gets memory first has a region of one ring of 64 KiB, and
-# one page of first rings; for the other one half of the limit is not free any more, so its connections
-# begin with rings of full size, of which it has two then. The limit lacks 61 KiB for another one.
+# Both ends are on this host. The group that gets memory first has a page of first rings and a ring of
+# 64 KiB, which its connection takes with its first bytes. For the other group one half of the limit is
+# not free any more, so its connection begins with a ring of full size. The second connection comes
+# after that: each group has one ring more. The limit lacks 62 KiB for another one.
 case_ceiling_send()
 {
 	wait_for 30 no_rings || fail "$(send_bytes) bytes of send rings are not freed"
-	set_value smcr_max_snd_kb 199
-	open_conns 2
+	set_value smcr_max_snd_kb 262
+	open_conns 1
+	alone=$client
+	hold_conns 1
+	wait_for 30 conns_are 4 || fail "$(conns) ends of connections"
 	tcp_server
-	expect "memory of send rings" "$(send_bytes)" -eq 200704
+	expect "memory of send rings" "$(send_bytes)" -eq 266240
 	was=$(stat_of mem_limited)
 	one_by_tcp
 	expect_reason 0x01018001
 	expect "refused regions" "$(($(stat_of mem_limited) - was))" -ge 1
-	expect "memory of send rings then" "$(send_bytes)" -eq 200704
-	# a new limit applies at once: one more ring for each group, although one would like to have two
-	set_value smcr_max_snd_kb 327
+	expect "memory of send rings then" "$(send_bytes)" -eq 266240
+	# a new limit applies at once: each group would like to have two rings more, and one gets one
+	set_value smcr_max_snd_kb 454
 	one_stream
-	expect "memory of send rings with more" "$(send_bytes)" -eq 331776
+	expect "memory of send rings with more" "$(send_bytes)" -eq 462848
 	# no end gets a bigger one, and that is no refusal
 	expect "rings at the limit" "$rings" -eq 2
 	expect "refused regions at the limit" "$(grown mem_limited)" -eq 0
 	set_value smcr_max_snd_kb 0
 	one_stream
 	expect "rings without a limit" "$rings" -gt 2
-	kill_all "$tcp"
+	kill_all "$tcp" "$alone"
 	close_conns
 }
 
