@@ -94,6 +94,21 @@ peers_of_server()
 		sed -n 's/.*"peer_addr":"\([^"]*\)".*/\1/p' | sort -u
 }
 
+# intree_group: a group between both namespaces of the in-tree host, where this module takes no part. An
+# in-tree client that gets no processor in time ignores CONFIRM LINK, which an in-tree server sends
+# once: the connection is TCP, and the next one makes a group.
+intree_group()
+{
+	/t/smc_traffic server --family smc --intree both --port 4431 > /run/server.first 2>&1 &
+	first=$!
+	await_server 4431
+	$IN_POD /t/smc_traffic client --connect 10.0.0.2 --port 4431 --family smc --require smc \
+		--intree both stream:1 > /run/client.first 2>&1
+	made=$?
+	kill_all "$first"
+	return "$made"
+}
+
 # serve_both SERVER: the host with the server
 serve_both()
 {
@@ -117,6 +132,7 @@ serve_both()
 	rx=$(client_bytes rx)
 	connected=$(here cat /proc/net/smc_stat 2> /dev/null | sed -n 's/^clnt_smc //p')
 	sync_barrier up || exit 1
+	[ "$SERVER.$HOST" != 2.2 ] || wait_for 60 intree_group || fail "no in-tree group"
 	start_client idle idle:300
 	idle=$client
 	wait_for 60 has_paused || { cat /run/client.idle; fail "the client does not begin"; }
