@@ -210,13 +210,29 @@ start_traffic()
 	fi
 }
 
-# all_connected: as our module counts; in-tree handshakes time out soon, so with an in-tree host
-# one of the connections may use TCP
+# all_connected: as our module counts, and no handshake is under way: halfclose has a second connection,
+# which may be counted in place of one whose TCP path is about to be cut. In-tree handshakes time out
+# soon, so with an in-tree host one of the connections may use TCP.
 all_connected()
 {
 	all_=$((STREAMS + PINGPONGS + 4))
 	[ -z "$INTREE" ] || all_=$((all_ - 1))
-	! ours || [ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge $((${rounds:-1} * all_)) ]
+	! ours || {
+		[ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge $((${rounds:-1} * all_)) ] &&
+			{ [ -n "$INTREE" ] || [ "$(tcp_conns)" -le "$(smc_conns)" ]; }
+	}
+}
+
+# tcp_conns: TCP connections of the traffic that are established, with or without a handshake that has ended
+tcp_conns()
+{
+	awk '$4 == "01" && ($2 ~ /:114E$/ || $3 ~ /:114E$/)' /proc/net/tcp | wc -l
+}
+
+# smc_conns: those over SMC-R that this host has a socket of
+smc_conns()
+{
+	/t/smcctl -j sock | grep -c '"mode": *"SMCR"'
 }
 
 # received BYTES: so many since the case began
