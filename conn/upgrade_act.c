@@ -71,6 +71,13 @@ static unsigned int upgrade_post_go(struct smc_conn *conn)
 	return upgrade_look_and_step(conn, SMC_UPGRADE_EV_GO_POSTED);
 }
 
+static unsigned int upgrade_act_on_rst(struct smc_conn *conn)
+{
+	bool lossy = !smc_upgrade_tcp_is_empty(&conn->upgrade->fsm);
+
+	return smc_conn_step_locked(conn, smc_conn_fsm_event_of_rst(conn->state, lossy));
+}
+
 /* What the connection itself has to do. */
 static unsigned int upgrade_act_on_conn(struct smc_conn *conn, u32 actions)
 {
@@ -88,7 +95,7 @@ static unsigned int upgrade_act_on_conn(struct smc_conn *conn, u32 actions)
 	if (actions & ACT(CONN_ABORT))
 		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
 	if (actions & ACT(CONN_RST))
-		bits |= smc_conn_step_locked(conn, SMC_CONN_EV_CLCSOCK_RST);
+		bits |= upgrade_act_on_rst(conn);
 	if (actions & ACT(CONN_LOST))
 		bits |= smc_conn_lose_group_locked(conn);
 	if (actions & ACT(CONN_TAKE_C) && up->c_waits)

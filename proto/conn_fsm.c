@@ -318,6 +318,29 @@ enum smc_conn_event smc_conn_fsm_event_of_cdc(bool done, bool closed, bool abort
 }
 
 /**
+ * smc_conn_fsm_event_of_rst() - Return the event that a reset of the TCP connection stands for
+ * @state: state of the connection
+ * @lossy: TCP still had bytes of the stream, of either direction (only after an upgrade)
+ *
+ * After the peer's C a reset is only the rest of its close, unless it has destroyed bytes: then the
+ * peer has ended without reading them, or the application here cannot read all. It is told so as by
+ * the peer's A.
+ *
+ * Return: SMC_CONN_EV_CLCSOCK_RST or SMC_CONN_EV_PEER_ABORT.
+ */
+enum smc_conn_event smc_conn_fsm_event_of_rst(enum smc_conn_state state, bool lossy)
+{
+	switch (state) {
+	case SMC_CONN_APPFINCLOSEWAIT:
+	case SMC_CONN_APPCLOSEWAIT1_C:
+	case SMC_CONN_APPCLOSEWAIT2_C:
+		return lossy ? SMC_CONN_EV_PEER_ABORT : SMC_CONN_EV_CLCSOCK_RST;
+	default:
+		return SMC_CONN_EV_CLCSOCK_RST;
+	}
+}
+
+/**
  * smc_conn_event_is_from_peer() - Check whether an event comes from the peer
  * @event: event
  *

@@ -950,6 +950,26 @@ static void upgrade_peer_closed_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_CLOSED);
 	KUNIT_EXPECT_FALSE(test, u.e.conn->quarantine);
 	upgrade_env_end(&u);
+
+	/* the peer's TCP has refused our last bytes */
+	upgrade_begin_peer_closed(test, &u, 1, 0);
+	smc_conn_shutdown(u.e.conn, SEND_SHUTDOWN);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_APPCLOSEWAIT2_C);
+	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_RST);
+	KUNIT_EXPECT_NE(test, u.e.conn->err, 0);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_CLOSED);
+	KUNIT_EXPECT_FALSE(test, u.e.conn->quarantine);
+	upgrade_env_end(&u);
+
+	/* it had them: this is the rest of its close */
+	upgrade_begin_peer_closed(test, &u, 1, 0);
+	smc_conn_shutdown(u.e.conn, SEND_SHUTDOWN);
+	u.tcp.acked = ENV_S;
+	smc_conn_upgrade_look(u.e.conn);
+	smc_conn_upgrade_step(u.e.conn, SMC_UPGRADE_EV_TCP_RST);
+	KUNIT_EXPECT_EQ(test, u.e.conn->err, 0);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_APPCLOSEWAIT2_C);
+	upgrade_env_end(&u);
 }
 
 /* ---- errors of TCP ---- */

@@ -364,6 +364,27 @@ static void flags_to_event(void)
 	CHECK_EQ(smc_conn_fsm_event_of_cdc(true, true, true, true), SMC_CONN_EV_PEER_ABORT);
 }
 
+/* A reset of TCP counts behind the peer's C only if it has destroyed bytes. */
+static void rst_to_event(void)
+{
+	int s;
+
+	for (s = 0; s < SMC_CONN_STATES; s++) {
+		enum smc_conn_event lossy = smc_conn_fsm_event_of_rst((enum smc_conn_state)s, true);
+		struct smc_conn_row row;
+
+		CHECK_EQ(smc_conn_fsm_event_of_rst((enum smc_conn_state)s, false),
+			 SMC_CONN_EV_CLCSOCK_RST);
+		smc_conn_fsm_get_row((enum smc_conn_state)s, lossy, &row);
+		CHECK(row.legal);
+		/* whoever may still read or write learns of it */
+		if (!smc_conn_state_ignores_peer((enum smc_conn_state)s) &&
+		    s != SMC_CONN_PEERCLOSEWAIT1_C && s != SMC_CONN_PEERCLOSEWAIT2_C &&
+		    s != SMC_CONN_PEERFINCLOSEWAIT)
+			CHECK(row.actions & SMC_CONN_ACT_REPORT_RESET);
+	}
+}
+
 static void diag_numbers(void)
 {
 	static const u8 want[SMC_CONN_STATES] = {
@@ -640,6 +661,7 @@ static const struct unit_case cases[] = {
 	UNIT_CASE(every_state_ends),
 	UNIT_CASE(peer_violations),
 	UNIT_CASE(flags_to_event),
+	UNIT_CASE(rst_to_event),
 	UNIT_CASE(diag_numbers),
 	UNIT_CASE(names),
 	UNIT_CASE(pairs),

@@ -61,6 +61,7 @@ enum mutant {
 	LATE_BINDS,		/* a late request is a new one */
 	C_AT_ONCE,		/* C overtakes what TCP carries */
 	A_WITH_D,		/* D in a message with A is an end of file at once */
+	RST_AFTER_C,		/* RST counts no more once the peer has sent C */
 	MUTANTS
 };
 
@@ -68,7 +69,7 @@ static const char * const mutant_names[] = {
 	"sound", "FIN_IS_EOF", "S_ONCE", "SLEEPER", "WRITER_INSIDE", "NO_PROOF", "RING_EARLY",
 	"ANSWER_BINDS", "NO_DRAIN", "NO_RST", "STALE_ANSWER", "END_EARLY", "FREE_EARLY",
 	"NO_EPOLLOUT", "TCP_FORGOTTEN", "FIN_COUNTS", "SYN_COUNTS", "S_WRAPS", "GO_ONCE",
-	"LATE_BINDS", "C_AT_ONCE", "A_WITH_D",
+	"LATE_BINDS", "C_AT_ONCE", "A_WITH_D", "RST_AFTER_C",
 };
 
 /* What may happen in a scenario. */
@@ -390,6 +391,16 @@ static void try_gate(struct model *m, struct end *e)
 		up_event(m, e, SMC_UPGRADE_EV_TCP_ACKED);
 }
 
+static enum smc_conn_event rst_event(const struct end *e)
+{
+	struct smc_upgrade up = {
+		.tx = (enum smc_upgrade_tx)e->tx, .rx = (enum smc_upgrade_rx)e->rx,
+	};
+	bool lossy = !smc_upgrade_tcp_is_empty(&up) && !is_mutant(RST_AFTER_C);
+
+	return smc_conn_fsm_event_of_rst((enum smc_conn_state)e->conn, lossy);
+}
+
 static void up_actions(struct model *m, struct end *e, unsigned int gen, u32 act)
 {
 	bool quiet = act & SMC_UPGRADE_ACT_QUIET;
@@ -411,7 +422,7 @@ static void up_actions(struct model *m, struct end *e, unsigned int gen, u32 act
 	if (act & SMC_UPGRADE_ACT_CONN_ABORT)
 		conn_event(m, e, SMC_CONN_EV_ABORT, quiet);
 	if (act & SMC_UPGRADE_ACT_CONN_RST)
-		conn_event(m, e, SMC_CONN_EV_CLCSOCK_RST, quiet);
+		conn_event(m, e, rst_event(e), quiet);
 	if (act & SMC_UPGRADE_ACT_CONN_LOST)
 		conn_event(m, e, SMC_CONN_EV_GROUP_LOST, quiet);
 	if (act & SMC_UPGRADE_ACT_CONN_TAKE_C && e->c_waits)
@@ -1328,7 +1339,7 @@ struct course {
 };
 
 /* Where the exploration begins besides: states that take several steps. */
-static const struct course starts[][7] = {
+static const struct course starts[][10] = {
 	/* the server has agreed */
 	{ { CLIENT, ASK, 0 }, { SERVER, LLC, REQ }, { CLIENT, LLC, YES }, { 0, STEPS, 0 } },
 	/* both have */
@@ -1337,6 +1348,10 @@ static const struct course starts[][7] = {
 	/* the client has, over a link that the server has not fenced */
 	{ { CLIENT, ASK, 0 }, { SERVER, LLC, REQ }, { CLIENT, LLC, YES }, { CLIENT, LOSE_LINK, 0 },
 	  { CLIENT, FENCE, 0 }, { CLIENT, GO, 0 }, { 0, STEPS, 0 } },
+	/* the client has, and shut down; its last byte comes to a server that has closed */
+	{ { CLIENT, ASK, 0 }, { SERVER, LLC, REQ }, { CLIENT, LLC, YES }, { CLIENT, W_ENTER, 0 },
+	  { CLIENT, W_COPY, 0 }, { CLIENT, W_LEAVE, 0 }, { CLIENT, SHUT, 0 }, { SERVER, CLOSE, 0 },
+	  { CLIENT, GO, 0 }, { 0, STEPS, 0 } },
 };
 
 static bool start_from(struct model *m, const struct course *course)

@@ -91,6 +91,7 @@ int smc_conn_fsm_step(enum smc_conn_state *state, enum smc_conn_event event, u32
 void smc_conn_fsm_get_row(enum smc_conn_state state, enum smc_conn_event event,
 			  struct smc_conn_row *row);
 enum smc_conn_event smc_conn_fsm_event_of_cdc(bool done, bool closed, bool aborted, bool unsent);
+enum smc_conn_event smc_conn_fsm_event_of_rst(enum smc_conn_state state, bool lossy);
 bool smc_conn_event_is_from_peer(enum smc_conn_event event);
 
 bool smc_conn_state_may_recv(enum smc_conn_state state);
