@@ -196,6 +196,7 @@ check-long:
 	@$(TOP)/scripts/check-packages.sh vm
 	@$(TOP)/scripts/check-packages.sh rpm
 	@$(TOP)/scripts/prove.sh
+	+@$(MAKE) --no-print-directory -C selftests/unit deep
 
 ## repeat: RUN=uml-stress until it has passed N=50 times in a row on this code; resumable, with results in the cache
 repeat:
