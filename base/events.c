@@ -25,17 +25,31 @@
 /* Upper limit of the attributes of an event: two names, two addresses, and numbers. */
 #define EVENT_SIZE	384
 /*
+ * What has a limit of its own: the events of each multicast group, but for the requests that were
+ * refused or withdrawn. A peer may cause one of these with each message, and they would suppress
+ * the events of its and other connections.
+ */
+enum event_kind {
+	EVENT_GROUP,
+	EVENT_FALLBACK,
+	EVENT_CONN,
+	EVENT_REFUSAL,
+	EVENT_KINDS
+};
+
+/*
  * Events per namespace and second; a host that loses an RNIC has one event per link. Each costs a
  * look at every listener of the machine, and any user may make many of them.
  */
-static const int event_rate_max[SMC_EVENT_GROUPS] = {
-	[SMC_EVENT_GROUP_EVENTS] = 128,
-	[SMC_EVENT_GROUP_FALLBACKS] = 64,
-	[SMC_EVENT_GROUP_CONNS] = 256,
+static const int event_rate_max[EVENT_KINDS] = {
+	[EVENT_GROUP] = 128,
+	[EVENT_FALLBACK] = 64,
+	[EVENT_CONN] = 256,
+	[EVENT_REFUSAL] = 64,
 };
 
 /**
- * struct event_rate - Rate limit of one multicast group in a namespace
+ * struct event_rate - Rate limit of one kind of events in a namespace
  * @lock: protects the other members; leaf, BH off
  * @since: jiffies, start of the present second
  * @n: events in it
@@ -50,21 +64,23 @@ struct event_rate {
 
 /**
  * struct event_net - Events of one namespace
- * @rates: per multicast group
+ * @rates: per kind
  */
 struct event_net {
-	struct event_rate rates[SMC_EVENT_GROUPS];
+	struct event_rate rates[EVENT_KINDS];
 };
 
 /**
  * struct event - An event that is to be sent
  * @group: for the listeners of this multicast group
+ * @kind: which limit it has
  * @cmd: command of the message
  * @put: write the attributes; @suppressed: number of events suppressed before; 0 or -EMSGSIZE
  * @arg: what @put writes; its type belongs to @put
  */
 struct event {
 	enum smc_event_group group;
+	enum event_kind kind;
 	u8 cmd;
 	int (*put)(struct sk_buff *skb, const struct net *net, const void *arg, u32 suppressed);
 	const void *arg;
@@ -101,15 +117,15 @@ static bool event_for_all(const struct net *net, enum smc_event_group group)
 }
 
 /*
- * Return whether @net may send one more event. If so, set *@suppressed to the number of events
- * suppressed before it, which it has to report; if not, count the event. The first suppressed event
- * is reported as a loss at once, because the next event may take long.
+ * Return whether @net may send @e, one more of its kind. If so, set *@suppressed to the number of
+ * events suppressed before it, which it has to report; if not, count the event. The first
+ * suppressed event is reported as a loss at once, because the next event may take long.
  */
 static bool event_rate_check(const struct genl_family *family, struct net *net,
-			     enum smc_event_group group, u32 *suppressed)
+			     const struct event *e, u32 *suppressed)
 {
 	struct event_net *en = net_generic(net, event_net_id);
-	struct event_rate *rate = &en->rates[group];
+	struct event_rate *rate = &en->rates[e->kind];
 	bool allowed, first = false;
 
 	spin_lock_bh(&rate->lock);
@@ -117,7 +133,7 @@ static bool event_rate_check(const struct genl_family *family, struct net *net,
 		rate->since = jiffies;
 		rate->n = 0;
 	}
-	allowed = rate->n < event_rate_max[group];
+	allowed = rate->n < event_rate_max[e->kind];
 	if (allowed) {
 		rate->n++;
 		*suppressed = rate->suppressed;
@@ -131,9 +147,9 @@ static bool event_rate_check(const struct genl_family *family, struct net *net,
 	smc_stats_inc(net, SMC_STAT_EVENT_SUPPRESSED);
 	if (!first)
 		return false;
-	genl_set_err(family, net, 0, group, -ENOBUFS);
-	if (event_for_all(net, group))
-		genl_set_err(family, &init_net, 0, group, -ENOBUFS);
+	genl_set_err(family, net, 0, e->group, -ENOBUFS);
+	if (event_for_all(net, e->group))
+		genl_set_err(family, &init_net, 0, e->group, -ENOBUFS);
 	return false;
 }
 
@@ -175,7 +191,7 @@ static void event_send(struct net *net, const struct event *e)
 	rcu_read_lock();
 	family = rcu_dereference(event_family);
 	if (family && genl_has_listeners(family, net, e->group) &&
-	    event_rate_check(family, net, e->group, &suppressed)) {
+	    event_rate_check(family, net, e, &suppressed)) {
 		event_send_to(family, net, net, e, suppressed);
 		if (event_for_all(net, e->group))
 			event_send_to(family, &init_net, net, e, suppressed);
@@ -229,6 +245,7 @@ void smc_event_lgr(struct net *net, const struct smc_event_lgr *ev)
 {
 	const struct event e = {
 		.group = SMC_EVENT_GROUP_EVENTS,
+		.kind = EVENT_GROUP,
 		.cmd = ev->cmd,
 		.put = event_put_lgr,
 		.arg = ev,
@@ -266,6 +283,7 @@ void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev)
 {
 	const struct event e = {
 		.group = SMC_EVENT_GROUP_FALLBACKS,
+		.kind = EVENT_FALLBACK,
 		.cmd = SMC_NETLINK_OWN_EV_FBACK,
 		.put = event_put_fallback,
 		.arg = ev,
@@ -274,19 +292,27 @@ void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev)
 	event_send(net, &e);
 }
 
+/* What names a connection over RDMA, or one that a group may carry on. */
+static int event_put_conn_ends(struct sk_buff *skb, const struct net *net, u32 lgr_id, bool server,
+			       const struct smc_rules_path *path)
+{
+	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
+	    nla_put_u32(skb, SMC_NETLINK_EV_LGR_ID, lgr_id) ||
+	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, server) ||
+	    nla_put_in6_addr(skb, SMC_NETLINK_EV_LOCAL, &path->local.addr) ||
+	    nla_put_u16(skb, SMC_NETLINK_EV_LOCAL_PORT, path->local.port) ||
+	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &path->remote.addr) ||
+	    nla_put_u16(skb, SMC_NETLINK_EV_PEER_PORT, path->remote.port))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int event_put_conn(struct sk_buff *skb, const struct net *net, const void *arg,
 			  u32 suppressed)
 {
 	const struct smc_event_conn *ev = arg;
-	const struct smc_rules_path *path = ev->path;
 
-	if (event_put_u64(skb, SMC_NETLINK_EV_NET_COOKIE, net->net_cookie) ||
-	    nla_put_u32(skb, SMC_NETLINK_EV_LGR_ID, ev->lgr_id) ||
-	    nla_put_u8(skb, SMC_NETLINK_EV_ROLE, ev->server) ||
-	    nla_put_in6_addr(skb, SMC_NETLINK_EV_LOCAL, &path->local.addr) ||
-	    nla_put_u16(skb, SMC_NETLINK_EV_LOCAL_PORT, path->local.port) ||
-	    nla_put_in6_addr(skb, SMC_NETLINK_EV_PEER, &path->remote.addr) ||
-	    nla_put_u16(skb, SMC_NETLINK_EV_PEER_PORT, path->remote.port) ||
+	if (event_put_conn_ends(skb, net, ev->lgr_id, ev->server, ev->path) ||
 	    nla_put_u32(skb, SMC_NETLINK_EV_ERROR, ev->err) ||
 	    event_put_u64(skb, SMC_NETLINK_EV_MSECS, ev->msecs) ||
 	    event_put_u64(skb, SMC_NETLINK_EV_TX_BYTES, ev->tx_bytes) ||
@@ -315,8 +341,43 @@ void smc_event_conn(struct net *net, const struct smc_event_conn *ev)
 {
 	const struct event e = {
 		.group = SMC_EVENT_GROUP_CONNS,
+		.kind = EVENT_CONN,
 		.cmd = SMC_NETLINK_OWN_EV_CONN_END,
 		.put = event_put_conn,
+		.arg = ev,
+	};
+
+	event_send(net, &e);
+}
+
+static int event_put_upgrade(struct sk_buff *skb, const struct net *net, const void *arg,
+			     u32 suppressed)
+{
+	const struct smc_event_upgrade *ev = arg;
+
+	if (event_put_conn_ends(skb, net, ev->lgr_id, ev->server, ev->path) ||
+	    (ev->reason && nla_put_string(skb, SMC_NETLINK_EV_REASON, ev->reason)) ||
+	    (!ev->reason && event_put_u64(skb, SMC_NETLINK_EV_MSECS, ev->msecs)) ||
+	    (suppressed && nla_put_u32(skb, SMC_NETLINK_EV_UNTOLD, suppressed)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/**
+ * smc_event_upgrade() - Send an event about a request to upgrade a connection
+ * @net: namespace of the connection
+ * @ev: the event
+ *
+ * Process context.
+ */
+void smc_event_upgrade(struct net *net, const struct smc_event_upgrade *ev)
+{
+	const struct event e = {
+		.group = SMC_EVENT_GROUP_CONNS,
+		.kind = ev->reason ? EVENT_REFUSAL : EVENT_CONN,
+		.cmd = ev->reason ? SMC_NETLINK_OWN_EV_UPGRADE_REFUSED :
+				    SMC_NETLINK_OWN_EV_CONN_UPGRADED,
+		.put = event_put_upgrade,
 		.arg = ev,
 	};
 
@@ -350,7 +411,7 @@ static int __net_init event_net_init(struct net *net)
 	struct event_net *en = net_generic(net, event_net_id);
 	int i;
 
-	for (i = 0; i < SMC_EVENT_GROUPS; i++) {
+	for (i = 0; i < EVENT_KINDS; i++) {
 		spin_lock_init(&en->rates[i].lock);
 		en->rates[i].since = jiffies;
 	}

@@ -8,6 +8,7 @@
  * would get an error, so what TCP has received, or not delivered, does not matter: the peer learns
  * it from its own TCP.
  */
+#include <smc/base/events.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
 #include <smc/conn/conn.h>
@@ -42,6 +43,8 @@ int smc_conn_upgrade_feed_locked(struct smc_conn *conn, enum smc_upgrade_event e
 	trace_smc_conn_upgrade(conn->token, event, &up->fsm);
 	if (from != up->fsm.agree && up->fsm.agree == SMC_UPGRADE_SMC) {
 		smc_stats_inc(conn->net, SMC_STAT_UPGRADED);
+		if (smc_event_has_listeners(SMC_EVENT_GROUP_CONNS))
+			more |= SMC_CONN_UPGRADE_REPORT;
 		/* the record of the request is of no use after GO */
 		if (conn->role == SMC_SERVER)
 			more |= ACT(FREE_SLOT);

@@ -6,10 +6,11 @@
  * Until GO the state of the connection is INIT, and what would end it comes here, since the socket
  * is TCP: smc_conn_step_locked() diverts it.
  *
- * Actions are carried out at once, under conn->lock, but for these: LLC messages are sent by the
- * work of the connection; those for the socket become bits for its notification. CLAIM needs
- * nothing, since the connection has element and token from its creation. GO is the first message,
- * and waits in READY until it is posted, because until then every failure leaves TCP as it was.
+ * Actions are carried out at once, under conn->lock, but for these: the work of the connection
+ * sends LLC messages and events; those for the socket become bits for its notification. CLAIM
+ * needs nothing, since the connection has element and token from its creation. GO is the first
+ * message, and waits in READY until it is posted, because until then every failure leaves TCP as it
+ * was.
  */
 #include <smc/base/stats.h>
 #include <smc/conn/conn.h>

@@ -22,6 +22,7 @@
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/base/events.h>
 #include <smc/base/fault.h>
 #include <smc/base/hs_ctrl.h>
 #include <smc/base/log.h>
@@ -121,6 +122,61 @@ static bool upgrade_hook(struct smc_sock *smc, bool server)
 	return true;
 }
 
+/* ---- counters and events ------------------------------------------------------- */
+
+/* smc_conn_upgrade_ops.llc, %SMC_CONN_UPGRADE_REPORT: from now on the connection uses RDMA. */
+static void upgrade_report_change(const struct smc_conn *conn)
+{
+	struct smc_event_upgrade ev = {
+		.lgr_id = conn->lgr->id, .server = conn->role == SMC_SERVER, .path = &conn->path,
+		.msecs = jiffies64_to_msecs(jiffies - conn->upgrade->init.began_at),
+	};
+
+	smc_event_upgrade(conn->net, &ev);
+}
+
+/* Tell listeners why a request has led to nothing. @ends: of its connection; NULL: not known. */
+static void upgrade_report_refusal(const struct smc_lgr *lgr, const struct smc_rules_path *ends,
+				   const char *reason)
+{
+	struct smc_event_upgrade ev = {
+		.lgr_id = lgr->id, .server = lgr->role == SMC_SERVER, .path = ends,
+		.reason = reason,
+	};
+
+	if (ends && smc_event_has_listeners(SMC_EVENT_GROUP_CONNS))
+		smc_event_upgrade(lgr->net, &ev);
+}
+
+/* Count and report a refusal, that of the server at both ends. @ends: as above. */
+static void upgrade_note_refusal(const struct smc_lgr *lgr, const struct smc_rules_path *ends,
+				 u8 reason)
+{
+	static const struct {
+		enum smc_stat stat;
+		const char *text;
+	} reasons[SMC_UPGRADE_REASONS] = {
+		[SMC_UPGRADE_UNKNOWN]	= { SMC_STAT_UPGRADE_UNKNOWN, "unknown" },
+		[SMC_UPGRADE_LATER]	= { SMC_STAT_UPGRADE_LATER, "later" },
+		[SMC_UPGRADE_EXCLUDED]	= { SMC_STAT_UPGRADE_EXCLUDED, "excluded" },
+		[SMC_UPGRADE_MEMORY]	= { SMC_STAT_UPGRADE_MEMORY, "memory" },
+	};
+	/* a later version may have others */
+	bool known = reason != SMC_UPGRADE_YES && reason < SMC_UPGRADE_REASONS;
+
+	smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_REFUSED);
+	if (known)
+		smc_stats_inc(lgr->net, reasons[reason].stat);
+	upgrade_report_refusal(lgr, ends, known ? reasons[reason].text : "other");
+}
+
+/* Count and report a withdrawal, at both ends. @ends: as above. */
+static void upgrade_note_withdrawal(const struct smc_lgr *lgr, const struct smc_rules_path *ends)
+{
+	smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_WITHDRAWN);
+	upgrade_report_refusal(lgr, ends, "withdrawn");
+}
+
 /* ---- the connection and LLC ---------------------------------------------------- */
 
 /* smc_conn_upgrade_ops.get_tcp */
@@ -159,37 +215,32 @@ static void upgrade_send_accept(struct smc_conn *conn)
 	if (!rc)
 		return;
 	if (rc == -ECANCELED) {
-		smc_stats_inc(conn->net, SMC_STAT_UPGRADE_WITHDRAWN);
+		upgrade_note_withdrawal(conn->lgr, &conn->path);
 		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_WITHDRAWAL);
 	}
 	smc_conn_put(conn);
 }
 
-/* Count a refusal, that of the server at both ends. */
-static void upgrade_count_refusal(struct net *net, u8 reason)
+/*
+ * Server: say no. For all reasons but UNKNOWN the proof was right: the ports of the request are
+ * those of a connection between the addresses of the group. An unknown one is what the peer says,
+ * as often as it likes: that is counted, and there is no event. It would name no connection, and
+ * with those that do it would soon reach the limit per second.
+ */
+static void upgrade_refuse(struct smc_lgr *lgr, const struct smc_upgrade_msg *msg,
+			   enum smc_upgrade_reason reason)
 {
-	static const enum smc_stat by_reason[SMC_UPGRADE_REASONS] = {
-		[SMC_UPGRADE_UNKNOWN]	= SMC_STAT_UPGRADE_UNKNOWN,
-		[SMC_UPGRADE_LATER]	= SMC_STAT_UPGRADE_LATER,
-		[SMC_UPGRADE_EXCLUDED]	= SMC_STAT_UPGRADE_EXCLUDED,
-		[SMC_UPGRADE_MEMORY]	= SMC_STAT_UPGRADE_MEMORY,
+	const struct smc_rules_path ends = {
+		.local = { .addr = lgr->peer.own_addr, .port = msg->proof.server_port },
+		.remote = { .addr = lgr->peer.tcp_addr, .port = msg->proof.client_port },
 	};
-
-	smc_stats_inc(net, SMC_STAT_UPGRADE_REFUSED);
-	/* a later version may have others */
-	if (reason != SMC_UPGRADE_YES && reason < SMC_UPGRADE_REASONS)
-		smc_stats_inc(net, by_reason[reason]);
-}
-
-/* Server: say no. */
-static void upgrade_refuse(struct smc_lgr *lgr, u32 number, enum smc_upgrade_reason reason)
-{
-	int rc = smc_upgrade_answer(lgr, number, reason, NULL);
+	const struct smc_rules_path *known = reason == SMC_UPGRADE_UNKNOWN ? NULL : &ends;
+	int rc = smc_upgrade_answer(lgr, msg->number, reason, NULL);
 
 	if (!rc)
-		upgrade_count_refusal(lgr->net, reason);
+		upgrade_note_refusal(lgr, known, reason);
 	else if (rc == -ECANCELED)
-		smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_WITHDRAWN);
+		upgrade_note_withdrawal(lgr, known);
 }
 
 /* smc_conn_upgrade_ops.llc */
@@ -207,6 +258,8 @@ static void upgrade_llc(struct smc_conn *conn, u32 actions)
 		smc_upgrade_finish(conn->lgr, req);
 	if (actions & SMC_CONN_UPGRADE_ABANDON)
 		smc_upgrade_abandon(conn->lgr, req);
+	if (actions & SMC_CONN_UPGRADE_REPORT)
+		upgrade_report_change(conn);
 }
 
 static const struct smc_conn_upgrade_ops upgrade_conn_ops = {
@@ -253,7 +306,7 @@ static void upgrade_accepted(struct smc_upgrade_req *req, struct smc_link *link,
  * (upgrade_drop()), and one that has not accepted it yet may say yes later. For all other reasons a
  * rendezvous may get a further group, or tells the reason.
  */
-static void upgrade_note_refusal(const struct smc_conn *conn, u8 reason)
+static void upgrade_learn_refusal(const struct smc_conn *conn, u8 reason)
 {
 	if (reason != SMC_UPGRADE_UNKNOWN && reason != SMC_UPGRADE_LATER)
 		smc_upgradable_forget(conn->net, &conn->path.remote.addr, conn->path.remote.port);
@@ -268,12 +321,12 @@ static void upgrade_ended(struct smc_lgr *lgr, struct smc_upgrade_req *req,
 
 	switch (outcome) {
 	case SMC_UPGRADE_OUT_REFUSED:
-		upgrade_count_refusal(lgr->net, req->reason);
-		upgrade_note_refusal(conn, req->reason);
+		upgrade_note_refusal(lgr, &conn->path, req->reason);
+		upgrade_learn_refusal(conn, req->reason);
 		smc_conn_upgrade_step(conn, SMC_UPGRADE_EV_PEER_REFUSED);
 		break;
 	case SMC_UPGRADE_OUT_WITHDRAWN:
-		smc_stats_inc(lgr->net, SMC_STAT_UPGRADE_WITHDRAWN);
+		upgrade_note_withdrawal(lgr, &conn->path);
 		smc_conn_upgrade_step(conn, server ? SMC_UPGRADE_EV_PEER_WITHDRAWAL :
 						     SMC_UPGRADE_EV_PEER_WITHDRAWN);
 		break;
@@ -785,7 +838,9 @@ static bool upgrade_is_short(int err)
 /* Client: prepare a request and send it. Return false: nothing was asked. */
 static bool upgrade_ask(struct smc_sock *smc, struct smc_lgr *lgr)
 {
-	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops };
+	struct smc_conn_upgrade_init init = {
+		.ops = &upgrade_conn_ops, .began_at = smc->began_at,
+	};
 	struct smc_conn *conn;
 
 	init.hint = ilog2(smc_fallback_count_bytes(smc) | 1);
@@ -829,7 +884,9 @@ static enum smc_upgrade_reason upgrade_answer(struct smc_sock *smc, struct smc_l
 					      struct smc_link *link,
 					      const struct smc_upgrade_msg *msg)
 {
-	struct smc_conn_upgrade_init init = { .ops = &upgrade_conn_ops, .number = msg->number };
+	struct smc_conn_upgrade_init init = {
+		.ops = &upgrade_conn_ops, .number = msg->number, .began_at = smc->began_at,
+	};
 	struct smc_conn_peer_end end = {
 		.token = msg->token, .size = smc_wire_bsize_to_len(msg->bsize),
 		.index = msg->rmbe_idx, .link = link, .rkey = msg->rkey, .addr = msg->vaddr,
@@ -866,7 +923,7 @@ static void upgrade_job_answer(struct smc_sock *smc, struct smc_lgr *lgr)
 
 	/* a yes was said by upgrade_send_accept() */
 	if (reason != SMC_UPGRADE_YES)
-		upgrade_refuse(lgr, d->msg.number, reason);
+		upgrade_refuse(lgr, &d->msg, reason);
 	smc_link_put(d->link);
 	d->link = NULL;
 }
@@ -944,7 +1001,7 @@ static void upgrade_requested(struct smc_link *link, const struct smc_upgrade_ms
 		reason = upgrade_why_not_now(smc);
 		sock_put(smc_sock_sk(smc));
 	}
-	upgrade_refuse(lgr, msg->number, reason);
+	upgrade_refuse(lgr, msg, reason);
 }
 
 static const struct smc_upgrade_events upgrade_llc_events = {

@@ -19,11 +19,13 @@
 #include <smc/proto/cdc_msg.h>
 #include <smc/tcp/clcsock.h>
 #include <smc/tcp/orphan.h>
+#include <uapi/linux/smc_own.h>
 #include "../../conn/failover.h"
 #include "../../conn/state.h"
 #include "../../conn/timers.h"
 
 #include "conn_env.h"
+#include "event_env.h"
 #include "lgr_env.h"
 #include "suites.h"
 
@@ -1420,8 +1422,63 @@ static void upgrade_counted(struct kunit *test)
 	upgrade_env_end(&u);
 }
 
+/* Let a connection of @role change over. */
+static void upgrade_begin_changed(struct kunit *test, struct upgrade_env *u, enum smc_role role)
+{
+	if (role == SMC_SERVER)
+		upgrade_begin_server(test, u);
+	else
+		upgrade_begin_client(test, u);
+	upgrade_env_work(u);
+}
+
+/* The agreement is reported once, without conn->lock, and only if somebody listens. */
+static void upgrade_reported(struct kunit *test)
+{
+	struct upgrade_env u;
+	struct socket *sock;
+	enum smc_role role;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		role = i & 1 ? SMC_SERVER : SMC_CLIENT;
+		sock = i & 2 ? env_listen_events(test, SMC_NETLINK_OWN_CONNS_NAME) : NULL;
+		upgrade_begin_changed(test, &u, role);
+		KUNIT_EXPECT_EQ_MSG(test, !!(u.llc & SMC_CONN_UPGRADE_REPORT), !!sock, "row %d", i);
+		u.llc = 0;
+		upgrade_env_receive(&u, 2, SMC_CDC_EXT_S | (i & 1 ? SMC_CDC_EXT_GO : 0));
+		upgrade_env_work(&u);
+		KUNIT_EXPECT_EQ(test, u.llc & SMC_CONN_UPGRADE_REPORT, 0);
+		if (sock)
+			env_end_events(sock);
+		upgrade_env_end(&u);
+	}
+}
+
+/* Also that of a connection which ends with it: the program has closed, and the peer aborts. */
+static void upgrade_reported_at_end(struct kunit *test)
+{
+	struct smc_cdc_msg msg = {
+		.seq = 1, .ext = SMC_CDC_EXT_GO, .state = SMC_CDC_S_ABORT,
+	};
+	struct upgrade_env u;
+	struct socket *sock;
+
+	sock = env_listen_events(test, SMC_NETLINK_OWN_CONNS_NAME);
+	upgrade_begin_answered(test, &u);
+	smc_conn_detach(u.e.conn);
+	conn_env_receive_msg(&u.e, u.e.second, &msg);
+	env_complete_sends(u.e.second);
+	upgrade_env_work(&u);
+	KUNIT_EXPECT_EQ(test, u.llc & SMC_CONN_UPGRADE_REPORT, SMC_CONN_UPGRADE_REPORT);
+	env_end_events(sock);
+	upgrade_env_end(&u);
+}
+
 static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_counted),
+	KUNIT_CASE(upgrade_reported),
+	KUNIT_CASE(upgrade_reported_at_end),
 	KUNIT_CASE(upgrade_go_received),
 	KUNIT_CASE(upgrade_go_sent),
 	KUNIT_CASE(upgrade_go_lost),

@@ -15,6 +15,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <net/tcp_states.h>
+#include <smc/base/events.h>
 #include <smc/base/host.h>
 #include <smc/base/rules.h>
 #include <smc/base/settings.h>
@@ -31,15 +32,18 @@
 #include <smc/proto/link_pick.h>
 #include <smc/proto/upgrade_msg.h>
 #include <smc/socket/sock.h>
+#include <uapi/linux/smc_own.h>
 
 #include "../../conn/failover.h"
 #include "../../socket/deferred.h"
+#include "event_env.h"
 #include "lgr_env.h"
 #include "suites.h"
 
 #define PATIENCE	(5 * HZ)
 #define QUIET_MS	100	/* for a work that has nothing to do */
 #define THRESHOLD	1000
+#define EVENT_ATTRS	8	/* namespace, group, role, four of the ends, reason or time */
 
 /**
  * struct policy_env - state of one case
@@ -48,6 +52,7 @@
  * @at: its address
  * @client: a client; NULL: none
  * @child: the accepted socket; NULL: none
+ * @events: listener for events; NULL: none
  */
 struct policy_env {
 	unsigned int old_bytes;
@@ -55,6 +60,7 @@ struct policy_env {
 	struct sockaddr_in at;
 	struct socket *client;
 	struct socket *child;
+	struct socket *events;
 };
 
 static struct policy_env env;
@@ -224,6 +230,7 @@ static void policy_exit(struct kunit *test)
 {
 	struct in6_addr here = policy_addr(1);
 
+	policy_release(&env.events);
 	policy_release(&env.client);
 	policy_release(&env.child);
 	policy_release(&env.waiting);
@@ -514,6 +521,20 @@ static u32 policy_ask(struct kunit *test, struct smc_sock *smc, struct smc_lgr *
 	return number;
 }
 
+/* The yes of the server cannot be used: wait until the withdrawal was sent. */
+static void policy_await_withdrawal(struct kunit *test, struct smc_conn *conn)
+{
+	unsigned long until = jiffies + PATIENCE;
+	struct smc_upgrade states;
+
+	do {
+		usleep_range(1000, 2000);
+		smc_conn_upgrade_get_states(conn, &states);
+	} while (states.agree != SMC_UPGRADE_WITHDRAWN && time_before(jiffies, until));
+	KUNIT_EXPECT_EQ(test, states.agree, SMC_UPGRADE_WITHDRAWN);
+	flush_delayed_work(&conn->work);
+}
+
 static void policy_refuse(struct kunit *test, struct smc_sock *smc, struct smc_lgr *lgr,
 			  u32 number, u8 reason)
 {
@@ -607,6 +628,96 @@ static void ask_answered_badly(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, smc_claim_begin(lgr, &claim), 0);
 	}
 	smc_claim_end(lgr, &claim);
+	smc_link_put(link);
+}
+
+/* Both ends of the connection are in an event, as @role sees them. */
+static void policy_expect_ends(struct kunit *test, const struct env_event *ev,
+			       const struct smc_lgr *lgr, enum smc_role role, u16 client_port)
+{
+	struct in6_addr here = policy_addr(1);
+	bool server = role == SMC_SERVER;
+
+	KUNIT_EXPECT_EQ(test, ev->lgr_id, lgr->id);
+	KUNIT_EXPECT_EQ(test, ev->role, server);
+	KUNIT_EXPECT_TRUE(test, ipv6_addr_equal(&ev->local, &here));
+	KUNIT_EXPECT_TRUE(test, ipv6_addr_equal(&ev->peer, &here));
+	KUNIT_EXPECT_EQ(test, ev->local_port, server ? policy_port() : client_port);
+	KUNIT_EXPECT_EQ(test, ev->peer_port, server ? client_port : policy_port());
+}
+
+/* The next event is about a request that has led to nothing, @reason is why. */
+static void policy_expect_refused(struct kunit *test, const struct smc_lgr *lgr,
+				  enum smc_role role, u16 client_port, const char *reason)
+{
+	struct env_event ev;
+
+	env_get_event(env.events, PATIENCE, &ev);
+	KUNIT_EXPECT_EQ_MSG(test, ev.cmd, SMC_NETLINK_OWN_EV_UPGRADE_REFUSED, "%s", reason);
+	KUNIT_EXPECT_STREQ(test, ev.reason, reason);
+	KUNIT_EXPECT_EQ(test, ev.attrs, EVENT_ATTRS);
+	policy_expect_ends(test, &ev, lgr, role, client_port);
+}
+
+/* The events of a client: each reason of the server, its own withdrawal, the change. */
+static void ask_is_reported(struct kunit *test)
+{
+	static const char * const reasons[] = {
+		[SMC_UPGRADE_UNKNOWN] = "unknown", [SMC_UPGRADE_LATER] = "later",
+		[SMC_UPGRADE_EXCLUDED] = "excluded", [SMC_UPGRADE_MEMORY] = "memory",
+		[SMC_UPGRADE_REASONS] = "other",
+	};
+	struct smc_upgrade_msg msg = {
+		.kind = SMC_UPGRADE_ACCEPTED, .token = 77, .rkey = 78, .vaddr = 0x10000,
+		.rmbe_idx = 1, .bsize = 1,
+	};
+	struct env_event ev;
+	struct smc_conn *conn;
+	struct smc_link *link;
+	struct smc_sock *smc;
+	struct smc_lgr *lgr;
+	u32 number, added;
+	u16 port;
+	u8 i;
+
+	smc = policy_deferred_client(test, &lgr);
+	port = inet_sk(smc->clcsock.sock->sk)->inet_num;
+	policy_fill_pool(test, smc, lgr);
+	env.events = env_listen_events(test, SMC_NETLINK_OWN_CONNS_NAME);
+	for (i = SMC_UPGRADE_UNKNOWN; i <= SMC_UPGRADE_REASONS; i++) {
+		number = policy_ask(test, smc, lgr);
+		KUNIT_ASSERT_NE(test, number, 0);
+		policy_refuse(test, smc, lgr, number, i);
+		policy_expect_refused(test, lgr, SMC_CLIENT, port, reasons[i]);
+	}
+	link = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	/* the yes names no RMB: the client withdraws */
+	msg.number = policy_ask(test, smc, lgr);
+	KUNIT_ASSERT_NE(test, msg.number, 0);
+	env_receive_upgrade(link, &msg);
+	msg.kind = SMC_UPGRADE_CONFIRMED;
+	conn = smc_deferred_conn_get(smc);
+	KUNIT_ASSERT_NOT_NULL(test, conn);
+	policy_await_withdrawal(test, conn);
+	smc_conn_put(conn);
+	env_receive_upgrade(link, &msg);
+	policy_expect_refused(test, lgr, SMC_CLIENT, port, "withdrawn");
+	flush_delayed_work(&smc->deferred->work);
+
+	KUNIT_ASSERT_GE(test, smc_rtoken_add(lgr, link->slot, msg.rkey, msg.vaddr, &added), 0);
+	smc->began_at = jiffies - 5 * HZ;
+	msg.kind = SMC_UPGRADE_ACCEPTED;
+	msg.number = policy_ask(test, smc, lgr);
+	KUNIT_ASSERT_NE(test, msg.number, 0);
+	env_receive_upgrade(link, &msg);
+	env_get_event(env.events, PATIENCE, &ev);
+	KUNIT_EXPECT_EQ(test, ev.cmd, SMC_NETLINK_OWN_EV_CONN_UPGRADED);
+	KUNIT_EXPECT_EQ(test, ev.attrs, EVENT_ATTRS);
+	KUNIT_EXPECT_STREQ(test, ev.reason, "");
+	KUNIT_EXPECT_GE(test, ev.msecs, 5000);
+	KUNIT_EXPECT_LT(test, ev.msecs, U32_MAX);
+	policy_expect_ends(test, &ev, lgr, SMC_CLIENT, port);
 	smc_link_put(link);
 }
 
@@ -908,6 +1019,69 @@ static void requests_judged(struct kunit *test)
 	smc_link_put(link);
 }
 
+/*
+ * The events of a server: none of a connection that it does not know, whose ports are what the peer
+ * says.
+ */
+static void requests_reported(struct kunit *test)
+{
+	u64 unknown = policy_stat(SMC_STAT_UPGRADE_UNKNOWN);
+	u64 later = policy_stat(SMC_STAT_UPGRADE_LATER);
+	u64 excluded = policy_stat(SMC_STAT_UPGRADE_EXCLUDED);
+	struct smc_link *link;
+	struct smc_lgr *lgr;
+	u16 port;
+
+	policy_listen(test, PF_SMC);
+	lgr = policy_group_up(test, SMC_SERVER);
+	link = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, link);
+	policy_connect_child(test);
+	port = inet_sk(env.client->sk)->inet_num;
+	env.events = env_listen_events(test, SMC_NETLINK_OWN_CONNS_NAME);
+	policy_request(link, 8, 1);
+	policy_expect_refusal(test, link, 8, SMC_UPGRADE_UNKNOWN, SMC_STAT_UPGRADE_UNKNOWN,
+			      unknown);
+	policy_request(link, 9, 0);
+	policy_expect_refusal(test, link, 9, SMC_UPGRADE_LATER, SMC_STAT_UPGRADE_LATER, later);
+	/* the first event */
+	policy_expect_refused(test, lgr, SMC_SERVER, port, "later");
+	KUNIT_ASSERT_EQ(test, kernel_accept(env.waiting, &env.child, 0), 0);
+	policy_request(link, 16, 0);
+	policy_expect_refusal(test, link, 16, SMC_UPGRADE_EXCLUDED, SMC_STAT_UPGRADE_EXCLUDED,
+			      excluded);
+	policy_expect_refused(test, lgr, SMC_SERVER, port, "excluded");
+	/* by the socket, without a job */
+	KUNIT_EXPECT_TRUE(test, smc_deferred_stop_asking(smc_sk(env.child->sk)));
+	policy_request(link, 24, 0);
+	policy_expect_refused(test, lgr, SMC_SERVER, port, "excluded");
+	smc_link_put(link);
+}
+
+/* However many requests a peer makes in vain: other events of connections are not suppressed. */
+static void requests_limited(struct kunit *test)
+{
+	const struct smc_rules_path ends = {
+		.local = { policy_addr(1), 1 }, .remote = { policy_addr(2), 2 },
+	};
+	struct smc_event_upgrade refusal = { .path = &ends, .reason = "later" };
+	struct smc_event_upgrade change = { .path = &ends };
+	u64 suppressed = policy_stat(SMC_STAT_EVENT_SUPPRESSED);
+	struct env_event ev;
+	int i, refused = -1;
+
+	env.events = env_listen_events(test, SMC_NETLINK_OWN_CONNS_NAME);
+	for (i = 0; i < 1000; i++)
+		smc_event_upgrade(&init_net, &refusal);
+	smc_event_upgrade(&init_net, &change);
+	do {
+		env_get_event(env.events, HZ, &ev);
+		refused++;
+	} while (ev.cmd == SMC_NETLINK_OWN_EV_UPGRADE_REFUSED);
+	KUNIT_EXPECT_EQ(test, ev.cmd, SMC_NETLINK_OWN_EV_CONN_UPGRADED);
+	KUNIT_EXPECT_EQ(test, policy_stat(SMC_STAT_EVENT_SUPPRESSED) - suppressed, 1000 - refused);
+}
+
 /* SMC_OWN_UPGRADE_BYTES of a listener: its children refuse for good, or ask for patience. */
 static void requests_refused_by_socket(struct kunit *test)
 {
@@ -943,12 +1117,15 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(ask_without_memory),
 	KUNIT_CASE(ask_unknown),
 	KUNIT_CASE(ask_answered_badly),
+	KUNIT_CASE(ask_is_reported),
 	KUNIT_CASE(ask_by_link_policy),
 	KUNIT_CASE(defer_leaves_probe),
 	KUNIT_CASE(defer_failed_fastopen),
 	KUNIT_CASE(excluded_is_seen),
 	KUNIT_CASE(accept_plain),
 	KUNIT_CASE(requests_judged),
+	KUNIT_CASE(requests_reported),
+	KUNIT_CASE(requests_limited),
 	KUNIT_CASE(requests_refused_by_socket),
 	{}
 };

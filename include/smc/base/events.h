@@ -103,6 +103,22 @@ struct smc_event_conn {
 	u32 moves;
 };
 
+/**
+ * struct smc_event_upgrade - Event of a request to upgrade a connection that began as TCP
+ * @lgr_id: of the group
+ * @server: side
+ * @path: addresses and ports
+ * @reason: text for users, why the connection stays TCP; NULL: it uses RDMA from now on
+ * @msecs: @reason is NULL: how long it was TCP
+ */
+struct smc_event_upgrade {
+	u32 lgr_id;
+	bool server;
+	const struct smc_rules_path *path;
+	const char *reason;
+	u64 msecs;
+};
+
 int smc_event_init(void);
 void smc_event_exit(void);
 
@@ -113,5 +129,6 @@ bool smc_event_has_listeners(enum smc_event_group group);
 void smc_event_lgr(struct net *net, const struct smc_event_lgr *ev);
 void smc_event_fallback(struct net *net, const struct smc_event_fallback *ev);
 void smc_event_conn(struct net *net, const struct smc_event_conn *ev);
+void smc_event_upgrade(struct net *net, const struct smc_event_upgrade *ev);
 
 #endif

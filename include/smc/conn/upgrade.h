@@ -54,9 +54,16 @@ struct smc_conn_tcp {
 	u64 acked;
 };
 
+/*
+ * An action of conn/upgrade.c beside those of the tables: the two ends have agreed, and somebody
+ * listens. They do so under conn->lock, on a server in softirq; an event is sent without it.
+ */
+#define SMC_CONN_UPGRADE_REPORT		0x20000000
+
 /* Actions of smc_conn_upgrade_ops.llc. On a server FREE_SLOT means smc_upgrade_slots_finish(). */
 #define SMC_CONN_UPGRADE_LLC	(SMC_UPGRADE_ACT_SEND_REQUEST | SMC_UPGRADE_ACT_SEND_WITHDRAWAL | \
-				 SMC_UPGRADE_ACT_SEND_ACCEPT | SMC_UPGRADE_ACT_FREE_SLOT)
+				 SMC_UPGRADE_ACT_SEND_ACCEPT | SMC_UPGRADE_ACT_FREE_SLOT |	\
+				 SMC_CONN_UPGRADE_REPORT)
 
 /*
  * Another action of smc_conn_upgrade_ops.llc: the connection is about to go, and nothing that is
@@ -68,7 +75,7 @@ struct smc_conn_tcp {
  * struct smc_conn_upgrade_ops - what an upgrade needs from the socket and from LLC
  * @get_tcp: fill in how far TCP has got; under conn->lock, any context: reads without a lock, FIN
  *	before the number of bytes
- * @llc: send messages, or free the slot of the request; SMC_UPGRADE_ACT_* bits of
+ * @llc: send messages, free the slot of the request, or send the event; bits of
  *	%SMC_CONN_UPGRADE_LLC, %SMC_CONN_UPGRADE_ABANDON; process context, no lock held. Also
  *	called when the socket is gone
  */
@@ -83,12 +90,14 @@ struct smc_conn_upgrade_ops {
  * @number: number of the request
  * @proof: what names the connection in it, and both first sequence numbers
  * @hint: client: logarithm of the bytes that it has moved
+ * @began_at: jiffies when it began over TCP
  */
 struct smc_conn_upgrade_init {
 	const struct smc_conn_upgrade_ops *ops;
 	u32 number;
 	struct smc_upgrade_proof proof;
 	u8 hint;
+	unsigned long began_at;
 };
 
 /**

@@ -194,12 +194,16 @@
  * that something has changed; the dumps say what the state is now.
  *
  * A receive that fails with ENOBUFS means that events were lost. The rate of events is limited per
- * namespace and multicast group. The first suppressed event is reported by ENOBUFS, and the next
- * event that is sent has the number of suppressed ones in UNTOLD.
+ * namespace and multicast group, that of refused upgrades apart. The first suppressed event is
+ * reported by ENOBUFS, and the next one that is sent under the same limit has the number of
+ * suppressed ones in UNTOLD.
  */
 #define SMC_NETLINK_OWN_EVENTS_NAME		"events"	/* groups, links, failovers */
 #define SMC_NETLINK_OWN_FBACKS_NAME		"fallbacks"
-/* Ends of connections over RDMA, of the own namespace only, as fallbacks. */
+/*
+ * Of the own namespace only, as fallbacks: ends of connections over RDMA, and what becomes of those
+ * that begin as TCP because of net.smc.upgrade_bytes.
+ */
 #define SMC_NETLINK_OWN_CONNS_NAME		"connections"
 
 /* Commands in the messages; the kernel does not accept them. */
@@ -210,6 +214,9 @@
 #define SMC_NETLINK_OWN_EV_FAILOVER		164	/* connections moved; CONNS, REASON */
 #define SMC_NETLINK_OWN_EV_FBACK		165	/* socket uses TCP until it is closed */
 #define SMC_NETLINK_OWN_EV_CONN_END		166	/* connection ended, with its totals */
+#define SMC_NETLINK_OWN_EV_CONN_UPGRADED	167	/* TCP so far, RDMA from now on; MSECS */
+/* A request to upgrade has led to nothing, the connection stays TCP; REASON */
+#define SMC_NETLINK_OWN_EV_UPGRADE_REFUSED	168
 
 /*
  * Attributes, not nested. Events of groups have those up to REASON; links and failovers, too. The
@@ -221,13 +228,13 @@
 #define SMC_NETLINK_EV_LGR_ID			3	/* u32, as SMC_NLA_LGR_R_ID */
 #define SMC_NETLINK_EV_ROLE			4	/* u8, 1: server; also in fallbacks */
 #define SMC_NETLINK_EV_PEER			5	/* IPv6 or v4-mapped; also in fallbacks */
-#define SMC_NETLINK_EV_REASON			6	/* string, of an end or a loss */
+#define SMC_NETLINK_EV_REASON			6	/* string, of an end, a loss, a refusal */
 /* Links and failovers only. */
 #define SMC_NETLINK_EV_LINK_ID			7	/* u8, as SMC_NLA_LINK_ID */
 #define SMC_NETLINK_EV_IB_DEV			8	/* string */
 #define SMC_NETLINK_EV_IB_PORT			9	/* u8 */
 #define SMC_NETLINK_EV_CONNS			10	/* u32, failover: connections moved */
-/* Fallbacks only. */
+/* Fallbacks; addresses and ports also in events of connections. */
 #define SMC_NETLINK_EV_OWN_RSN			11	/* u32, our diagnosis code */
 #define SMC_NETLINK_EV_PEER_RSN			12	/* u32, the peer's; 0: none */
 #define SMC_NETLINK_EV_LOCAL			13	/* IPv6 or v4-mapped */
@@ -236,11 +243,11 @@
 /* All events. */
 #define SMC_NETLINK_EV_UNTOLD			16	/* u32, events suppressed before this one */
 /*
- * Ends of connections, which have LGR_ID, ROLE, and addresses and ports, too. Values as in
- * SMC_DIAG_OWN_STATS.
+ * Ends of connections. Events of connections have LGR_ID, ROLE, and addresses and ports, too.
+ * Values as in SMC_DIAG_OWN_STATS.
  */
 #define SMC_NETLINK_EV_ERROR			17	/* u32, errno; 0: both sides have closed */
-#define SMC_NETLINK_EV_MSECS			18	/* u64, since it began */
+#define SMC_NETLINK_EV_MSECS			18	/* u64, since it began; see below */
 #define SMC_NETLINK_EV_TX_BYTES			19	/* u64 */
 #define SMC_NETLINK_EV_RX_BYTES			20	/* u64 */
 #define SMC_NETLINK_EV_TX_AGAIN			21	/* u64 */
@@ -251,5 +258,14 @@
 #define SMC_NETLINK_EV_CLOSED_USECS		26	/* u64 */
 #define SMC_NETLINK_EV_MOVES			27	/* u32 */
 #define SMC_NETLINK_EV_MAX			27
+
+/*
+ * MSECS of an upgraded connection is the time since it began over TCP: since connect() of a client,
+ * or since a server has taken it from TCP. REASON of a refusal: the server says "unknown": it does
+ * not know the connection; "later": not now; "excluded": a setting, a rule or the path; "memory":
+ * or no place in the group; "other": a reason of a later version. Or the client has withdrawn the
+ * request: "withdrawn". Both ends send the event, but a server none for a connection that it does
+ * not know.
+ */
 
 #endif
