@@ -42,6 +42,10 @@ static const char *event_name(__u8 cmd)
 		return "fallback";
 	case SMC_NETLINK_OWN_EV_CONN_END:
 		return "connection end";
+	case SMC_NETLINK_OWN_EV_CONN_UPGRADED:
+		return "connection upgraded";
+	case SMC_NETLINK_OWN_EV_UPGRADE_REFUSED:
+		return "upgrade refused";
 	}
 	return NULL;
 }
@@ -153,18 +157,30 @@ static void event_write_totals(FILE *out, struct json_object *event)
 				  sizeof(received)));
 }
 
-static void event_write_conn(FILE *out, struct json_object *event)
+static void event_write_conn_end(FILE *out, struct json_object *event)
 {
 	int err = (int)ctl_json_u64(event, "error");
 
-	fprintf(out, "%s %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"));
-	event_write_addr(out, event, "local_addr", "local_port");
-	event_write_addr(out, event, "peer_addr", "peer_port");
 	event_write_totals(out, event);
 	if (ctl_json_u64(event, "moves"))
 		fprintf(out, ", %s moves", ctl_json_text(event, "moves"));
 	if (err)
 		fprintf(out, " (%s)", strerror(err));
+}
+
+static void event_write_conn(FILE *out, struct json_object *event)
+{
+	const char *why = ctl_json_text(event, "why");
+
+	fprintf(out, "%s %s", ctl_json_text(event, "group"), ctl_json_text(event, "role"));
+	event_write_addr(out, event, "local_addr", "local_port");
+	event_write_addr(out, event, "peer_addr", "peer_port");
+	if (*ctl_json_text(event, "tx_bytes"))
+		event_write_conn_end(out, event);
+	else if (*why)
+		fprintf(out, " (%s)", why);
+	else
+		fprintf(out, " after %.1f s over TCP", (double)ctl_json_u64(event, "msecs") / 1000);
 }
 
 /* No comma before or behind the address: any address is on the first line. */

@@ -77,10 +77,10 @@ static void event_put_fallback(__u32 own, __u32 peer, __u32 untold)
 	fake_msg_finish(nlh);
 }
 
-/* The end of a connection; @err: errno */
-static void event_put_conn(__u32 err, __u32 moves, __u32 untold)
+/* An event of a connection. */
+static struct nlmsghdr *event_start_conn(__u8 cmd)
 {
-	struct nlmsghdr *nlh = event_start(SMC_NETLINK_OWN_EV_CONN_END);
+	struct nlmsghdr *nlh = event_start(cmd);
 
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_LGR_ID, 0x100);
 	mnl_attr_put_u8(nlh, SMC_NETLINK_EV_ROLE, 1);
@@ -88,6 +88,14 @@ static void event_put_conn(__u32 err, __u32 moves, __u32 untold)
 	port_put(nlh, SMC_NETLINK_EV_LOCAL_PORT, 6379);
 	addr_put(nlh, SMC_NETLINK_EV_PEER, "::ffff:10.0.0.2");
 	port_put(nlh, SMC_NETLINK_EV_PEER_PORT, 40001);
+	return nlh;
+}
+
+/* Its end; @err: errno */
+static void event_put_conn(__u32 err, __u32 moves, __u32 untold)
+{
+	struct nlmsghdr *nlh = event_start_conn(SMC_NETLINK_OWN_EV_CONN_END);
+
 	mnl_attr_put_u32(nlh, SMC_NETLINK_EV_ERROR, err);
 	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_MSECS, 61500);
 	mnl_attr_put_u64(nlh, SMC_NETLINK_EV_TX_BYTES, 123456);
@@ -106,10 +114,23 @@ static void event_put_conn(__u32 err, __u32 moves, __u32 untold)
 	fake_msg_finish(nlh);
 }
 
+/* A connection that began as TCP has asked for RDMA. @reason: why not; NULL: it has changed over */
+static void event_put_upgrade(const char *reason)
+{
+	struct nlmsghdr *nlh = event_start_conn(reason ? SMC_NETLINK_OWN_EV_UPGRADE_REFUSED :
+							 SMC_NETLINK_OWN_EV_CONN_UPGRADED);
+
+	if (reason)
+		mnl_attr_put_strz(nlh, SMC_NETLINK_EV_REASON, reason);
+	else
+		mnl_attr_put_u64(nlh, SMC_NETLINK_EV_MSECS, 1512);
+	fake_msg_finish(nlh);
+}
+
 /**
  * fake_events_put() - send events, then the unloading of the module
  * @family: identifier of the family
- * @conns: the ends of connections, in place of all others
+ * @conns: those of connections, in place of all others
  */
 void fake_events_put(__u16 family, int conns)
 {
@@ -117,6 +138,8 @@ void fake_events_put(__u16 family, int conns)
 	struct genlmsghdr *genl;
 
 	if (conns) {
+		event_put_upgrade("later");
+		event_put_upgrade(NULL);
 		event_put_conn(0, 0, 0);
 		event_put_conn(ECONNRESET, 2, 3);
 		return;

@@ -134,8 +134,9 @@ watch-link-wide.txt wide watch by link 2 1
 watch-peer.json growing watch by peer 2 2
 monitor.txt normal monitor 7
 monitor-wide.txt wide monitor 7
-monitor-conns.txt normal monitor connections 2
-monitor-conns-wide.txt wide monitor connections 2
+monitor-conns.txt normal monitor connections 4
+monitor-conns-wide.txt wide monitor connections 4
+monitor-conns.json normal monitor connections 4
 monitor.json normal monitor 7
 reason.txt normal reason
 reason.json normal reason

@@ -64,6 +64,7 @@ for file in test/golden/*.json; do
 	enable.json | disable.json) document=enabled ;;
 	watch-*.json) document=watch-by lines=lines ;;
 	watch.json | monitor.json) document=${file%.json} lines=lines ;;
+	monitor-*.json) document=monitor lines=lines ;;
 	*) document=${file%.json} document=${document%%-*} ;;
 	esac
 	expect "$file" '' golden "$file" "$document" $lines

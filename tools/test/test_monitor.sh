@@ -35,7 +35,7 @@ values()
 # The flow log, with the duration in place of begin and end
 flows()
 {
-	ctl normal -j monitor connections 2 | python3 samples/flow-log.py | python3 -c '
+	ctl normal -j monitor connections 4 | python3 samples/flow-log.py | python3 -c '
 import csv, datetime, sys
 for i, row in enumerate(csv.reader(sys.stdin)):
     if i:
@@ -48,7 +48,7 @@ for i, row in enumerate(csv.reader(sys.stdin)):
 flows_twice()
 {
 	for i in 1 2; do
-		ctl normal -j monitor connections 2 | python3 samples/flow-log.py >>"$tmp/flows.csv" ||
+		ctl normal -j monitor connections 4 | python3 samples/flow-log.py >>"$tmp/flows.csv" ||
 			echo "start $i failed"
 	done
 	cut -c 1-5 "$tmp/flows.csv" | sed 's/^20../year/' | sort | uniq -c | tr -s '\n ' ' '
@@ -75,10 +75,12 @@ expect 'as JSON: reasons' '0x03010000 0x05000000 ' values reason normal 7
 expect 'as JSON: reasons of the peer' '0x00000000 0x03030000 ' values peer_reason normal 7
 expect 'as JSON: connections' '3 12 ' values connections normal 7
 expect 'as JSON: dropped events' '12 5 ' values untold normal 7
-expect 'ends of connections' \
-	'connection end 0x00000100 server 10.0.0.1:6379 10.0.0.2:40001 61.5 s, 123k bytes sent, 777 received
+expect 'connections' \
+	'upgrade refused 0x00000100 server 10.0.0.1:6379 10.0.0.2:40001 (later)
+connection upgraded 0x00000100 server 10.0.0.1:6379 10.0.0.2:40001 after 1.5 s over TCP
+connection end 0x00000100 server 10.0.0.1:6379 10.0.0.2:40001 61.5 s, 123k bytes sent, 777 received
 connection end 0x00000100 server 10.0.0.1:6379 10.0.0.2:40001 61.5 s, 123k bytes sent, 777 received, 2 moves (Connection reset by peer), and 3 before it' \
-	lines normal monitor connections 2
+	lines normal monitor connections 4
 # Whatever the addresses, these stand in the line that has the time
 expect 'long addresses: what the first lines have' 'group begin 0x00000100 server peer PEER
 link up     0x00000100 server peer PEER
@@ -88,9 +90,16 @@ fallback    client [LOCAL]:65535
 fallback    client [LOCAL]:65535
 group end   0x00000100 server peer PEER' first_lines monitor 7
 expect 'long addresses: both of them on one line' '  [LOCAL]:65535 [PEER]:65534
-  [LOCAL]:65535 [PEER]:65534' sh -c "FAKE_NL=wide LD_PRELOAD='$fake' ./smcctl monitor connections 2 |
+  [LOCAL]:65535 [PEER]:65534
+  [LOCAL]:65535 [PEER]:65534
+  [LOCAL]:65535 [PEER]:65534' sh -c "FAKE_NL=wide LD_PRELOAD='$fake' ./smcctl monitor connections 4 |
 	sed -n 's/fd00:[0-9:]*7777/LOCAL/; s/fd00:[0-9:]*8888/PEER/; /LOCAL/p'"
-expect 'ends of connections as JSON' 'connection end connection end ' values event normal conn 2
+expect 'connections as JSON' 'upgrade refused connection upgraded connection end connection end ' \
+	values event normal conn 4
+expect 'connections as JSON: why they stay TCP' 'later ' values why normal conn 4
+expect 'connections as JSON: how long they were TCP, or lived' '1512 61500 61500 ' \
+	values msecs normal conn 4
+# of ends alone
 expect 'a flow log' 'begin,end,group,role,local_addr,local_port,peer_addr,peer_port,tx_bytes,rx_bytes,tx_messages,rx_messages,tx_again_bytes,rtt_usecs,closed_usecs,moves,error
 61.5,0x00000100,server,10.0.0.1,6379,10.0.0.2,40001,123456,777,7,8,6,,99,0,0
 61.5,0x00000100,server,10.0.0.1,6379,10.0.0.2,40001,123456,777,7,8,6,20,99,2,104' flows

@@ -524,7 +524,7 @@ forms()
 		prometheus | save | restore) ;;
 		check) printf 'check %s\n' "$addr" "$addr 65535" 10.1.0.9 ;;
 		watch) printf 'watch %s1 1\n' '' 'by connection ' 'by peer ' 'by link ' ;;
-		monitor) printf 'monitor %s\n' 7 'connections 2' ;;
+		monitor) printf 'monitor %s\n' 7 'connections 4' ;;
 		memory) printf 'memory by %s\n' user process cgroup ;;
 		report) echo "report $tmp/report.tar" ;;
 		*) echo "$object" ;;
@@ -575,7 +575,7 @@ watch by connection 1 1
 watch by peer 1 1
 watch by link 1 1
 monitor 7
-monitor connections 2
+monitor connections 4
 check $addr
 check $addr 65535
 policy" with_addresses
