@@ -19,7 +19,7 @@
 all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
 	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120
 	counted:120 limited:240 experience:120
-	device:120 linklocal:120 userns:30 unload:60"
+	device:120 linklocal:120 reported:240 userns:30 unload:60"
 CASES=${UPGRADE_OF:-$all}
 export CASES
 
@@ -517,6 +517,91 @@ case_linklocal()
 	family=smc served=smc to=$(peer_addr 0)
 	ip addr del "fe80::$HOST/64" dev eth0
 	forget_groups
+}
+
+# --- events ---
+
+# A listener of this namespace is in a multicast group (not only smcctl's socket of the control family).
+listens()
+{
+	awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
+}
+
+# values KEY EVENT [WHY]: the values of that key in the events that were received
+values()
+{
+	grep "\"event\":\"$2\".*${3:+\"why\":\"$3\"}" /run/events |
+		sed -n "s/.*\"$1\":\"*\([^\",}]*\).*/\1/p"
+}
+
+# as_counted: as many events as the counters have: a server has none of a connection that it does not know
+as_counted()
+{
+	[ "$(values role 'connection upgraded' | wc -l)" -eq "$(grown upgraded)" ] || return 1
+	for w_ in unknown later excluded memory withdrawn; do
+		n_=$(grown "upgrade_$w_")
+		[ "$HOST$w_" != 1unknown ] || n_=0
+		[ "$(values role 'upgrade refused' "$w_" | wc -l)" -eq "$n_" ] || return 1
+	done
+}
+
+# check_events: each event names a connection between the two hosts, by its role here
+check_events()
+{
+	wait_for 10 balanced || fail "asked is not refused + withdrawn + upgraded"
+	show
+	wait_for 10 as_counted || {
+		grep -v 'connection end' /run/events
+		fail "other events than the counters have"
+	}
+	for e_ in 'connection upgraded' 'upgrade refused'; do
+		[ -n "$(values role "$e_")" ] || continue
+		expect "$e_: local address" "$(values local_addr "$e_" | sort -u)" = "$(own_addr 0)"
+		expect "$e_: address of the peer" "$(values peer_addr "$e_" | sort -u)" = "$(peer_addr 0)"
+		if [ "$HOST" = 1 ]; then
+			expect "$e_: role" "$(values role "$e_" | sort -u)" = server
+			expect "$e_: own port" "$(values local_port "$e_" | sort -u)" -eq 4430
+		else
+			expect "$e_: role" "$(values role "$e_" | sort -u)" = client
+			expect "$e_: port of the peer" "$(values peer_port "$e_" | sort -u)" -eq 4430
+		fi
+	done
+	! grep '"untold"' /run/events || fail "events were suppressed"
+}
+
+# Both ends report which connections have changed over, and why others have not: the server does
+# not know those that were fallbacks for it from the beginning.
+case_reported()
+{
+	traffic connects:2
+	threshold 1
+	/t/smcctl -j monitor connections > /run/events 2>&1 &
+	listener=$!
+	wait_for 10 listens || fail "nobody listens: $(cat /run/events)"
+	before
+	traffic parallel:32
+	traffic stream:4
+	check_events
+	expect "upgraded" "$(grown upgraded)" -ge 8
+	# the same connections at both ends
+	if [ "$HOST" = 1 ]; then
+		sync_signal "ports.$CASE" "$(values peer_port 'connection upgraded' | sort | tr '\n' ';')"
+	else
+		theirs=$(sync_wait "ports.$CASE") || exit 1
+		expect "own ports" "$(values local_port 'connection upgraded' | sort | tr '\n' ';')" = "$theirs"
+	fi
+	expect "of them, with the time over TCP" "$(values msecs 'connection upgraded' | wc -l)" -eq \
+		"$(grown upgraded)"
+	[ "$HOST" = 2 ] || /t/smcctl policy add deny local-port 4430 || fail "no rule"
+	sync_barrier "rule.$CASE" || exit 1
+	traffic stream:4
+	[ "$HOST" = 2 ] || /t/smcctl policy flush
+	check_events
+	[ "$HOST" = 1 ] || expect "refused, not known" "$(values role 'upgrade refused' unknown | wc -l)" -ge 1
+	kill "$listener" || fail "the listener has ended: $(tail -n 1 /run/events)"
+	wait "$listener" 2> /dev/null
+	threshold "$BYTES"
+	sync_barrier "reported.$CASE" || exit 1
 }
 
 # settings UPGRADE AUTOSMC UPGRADE AUTOSMC: net.smc.*_bytes of the client, and of the server
