@@ -317,9 +317,12 @@ limit=600
 light "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 $waits "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --timeout 1000
-# ... and as a server that upgrades in place, only if named
-extra light "$p-evil-link-upgrade" --module ours --script "$cases/evil_link.sh" \
-	--add "$tests/smc_evil_link" --env UPGRADE_BYTES=1 --env EVIL_ONLY=upgrade --timeout 300
+# ... and as a server that upgrades in place, and waits for a minute until the client begins: in virtual time,
+# only if named
+patient=(--topology netns --virtual-time)
+[ "$flavour" != debug ] || patient=()
+extra run "$p-evil-link-upgrade" "${patient[@]}" --module ours --script "$cases/evil_link.sh" \
+	--add "$tests/smc_evil_link" --env UPGRADE_BYTES=1 --env EVIL_ONLY=upgrade --timeout 400
 # ... and a hostile server: this module is its client
 $waits "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env SERVED=y --timeout "$limit"

@@ -223,6 +223,19 @@ int evil_option_on(void)
 }
 
 /**
+ * evil_option_pause() - create sockets without the option, after evil_option_on()
+ * @pause: true: from now on; false: with the option again
+ *
+ * Affects no socket that exists.
+ *
+ * Return: 0 or a negative errno.
+ */
+int evil_option_pause(bool pause)
+{
+	return cgroup_move_to(pause ? cgroup_root : cgroup_own);
+}
+
+/**
  * evil_option_in_syn() - search a TCP header for the option
  * @tcp: TCP header with its options
  * @len: bytes available

@@ -35,6 +35,7 @@ enum evil_end {
 
 /* bpf.c */
 int evil_option_on(void);
+int evil_option_pause(bool pause);
 bool evil_option_in_syn(const u8 *tcp, size_t len);
 
 /* msg.c */

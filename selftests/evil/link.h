@@ -13,6 +13,7 @@
 #include <infiniband/verbs.h>
 #include <smc/proto/cdc_msg.h>
 #include <smc/proto/llc_msg.h>
+#include <smc/proto/upgrade_msg.h>
 
 #include "evil.h"
 #include "lib/ktap.h"
@@ -94,6 +95,8 @@ struct el_conn;
  * @on_ask: called when a CDC asks for the number of the last CDC received; may be NULL
  * @conns: connections, index = element of the RMB
  * @seen: LLC messages received, by type and by request or response
+ * @upgrade: the latest UPGRADE received
+ * @nupgrade: number of well-formed ones
  */
 struct el_link {
 	const struct evil_target *t;
@@ -140,6 +143,8 @@ struct el_link {
 	void (*on_ask)(struct el_conn *c);
 	struct el_conn *conns[EL_CONNS];
 	struct el_seen seen[EL_LLC_TYPES][2];
+	struct smc_upgrade_msg upgrade;
+	unsigned int nupgrade;
 };
 
 /**
@@ -157,9 +162,12 @@ struct el_link {
  * @peer_addr: address of the server's RMBE on @link
  * @peer_rkey: rkey of the server's RMB on @link
  * @peer_len: bytes of the server's RMBE
+ * @base: bytes that TCP has carried before those of the ring
  * @prod: bytes that our producer cursor has announced
- * @good: bytes that el_write() has written
+ * @good: bytes that el_write() has written, and @base
  * @seq: sequence number of the last CDC sent
+ * @ext: SMC_CDC_EXT_* of the CDCs that we send
+ * @s: with SMC_CDC_EXT_S: byte S that they announce
  * @cdc: the last CDC received
  * @ncdc: number of CDCs received
  */
@@ -176,9 +184,12 @@ struct el_conn {
 	u64 peer_addr;
 	u32 peer_rkey;
 	u32 peer_len;
+	u64 base;
 	u64 prod;
 	u64 good;
 	u16 seq;
+	u8 ext;
+	u64 s;
 	struct smc_cdc_msg cdc;
 	unsigned int ncdc;
 };
@@ -358,13 +369,13 @@ extern const struct el_case el_second_cases[], el_marked_cases[], el_served_case
 extern const struct el_case el_llc_served_cases[], el_marked_served_cases[];
 extern const struct el_case el_ends_cases[], el_ends_served_cases[], el_cont_cases[];
 extern const struct el_case el_many_cases[], el_llc_v2_cases[], el_served_v1_cases[];
-extern const struct el_case el_served_v2_cases[];
+extern const struct el_case el_served_v2_cases[], el_upgrade_cases[];
 extern const unsigned int el_nr_cdc_cases, el_nr_llc_cases, el_nr_rdma_cases, el_nr_group_cases;
 extern const unsigned int el_nr_second_cases, el_nr_marked_cases, el_nr_served_cases;
 extern const unsigned int el_nr_llc_served_cases, el_nr_marked_served_cases;
 extern const unsigned int el_nr_ends_cases, el_nr_ends_served_cases, el_nr_cont_cases;
 extern const unsigned int el_nr_many_cases, el_nr_llc_v2_cases, el_nr_served_v1_cases;
-extern const unsigned int el_nr_served_v2_cases;
+extern const unsigned int el_nr_served_v2_cases, el_nr_upgrade_cases;
 
 int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned int nr);
 

@@ -203,6 +203,15 @@ static void llc_in(struct el_link *l, const u8 *buf, size_t len)
 		el_llc(l, &m);
 }
 
+static void upgrade_in(struct el_link *l, const u8 *buf, size_t len)
+{
+	l = l->near ?: l;
+	if (smc_upgrade_msg_parse(buf, len, &l->upgrade))
+		ktap_note("server sent an impossible UPGRADE");
+	else
+		l->nupgrade++;
+}
+
 /**
  * el_received() - handle a message of the server
  * @l: group
@@ -213,6 +222,8 @@ void el_received(struct el_link *l, const u8 *buf, size_t len)
 {
 	if (len && buf[0] == SMC_CDC_TYPE)
 		cdc_in(l, buf, len);
+	else if (len && buf[0] == SMC_UPGRADE_MSG_TYPE)
+		upgrade_in(l, buf, len);
 	else if (len)
 		llc_in(l, buf, len);
 }
@@ -270,6 +281,8 @@ void el_next_cdc(struct el_conn *c, struct smc_cdc_msg *m)
 	memset(m, 0, sizeof(*m));
 	m->seq = ++c->seq;
 	m->token = c->peer_token;
+	m->ext = c->ext;
+	m->s = c->ext & SMC_CDC_EXT_S ? c->s : 0;
 	smc_cursor_from_pos(c->prod, c->peer_len, &m->prod);
 	/* report all bytes of the server as consumed */
 	m->cons = c->cdc.prod;
@@ -308,7 +321,7 @@ int el_write(struct el_conn *c, size_t len)
 			n = sizeof(buf);
 		if (n > c->peer_len - off)
 			n = c->peer_len - off;
-		tl_fill(c->port, c->prod + done, buf, n);
+		tl_fill(c->port, c->base + c->prod + done, buf, n);
 		err = el_post(c->link, IBV_WR_RDMA_WRITE, buf, n, c->peer_addr + off,
 			      c->peer_rkey);
 		if (err)
@@ -327,7 +340,7 @@ int el_write_imm(struct el_conn *c, size_t len)
 
 	if (len > sizeof(buf) || off + len > c->peer_len)
 		return -EMSGSIZE;
-	tl_fill(c->port, c->prod, buf, len);
+	tl_fill(c->port, c->base + c->prod, buf, len);
 	c->prod += len;
 	c->good += len;
 	c->seq++;

@@ -28,11 +28,11 @@
 
 static int selfcheck_main(void)
 {
-	struct evil_syns before, after;
+	struct evil_syns before, after, paused;
 	struct ktap k = { 0 };
 	int err;
 
-	ktap_plan(3);
+	ktap_plan(4);
 	err = evil_selfcheck(&before);
 	if (err)
 		ktap_note("%s", tl_errno_name(-err));
@@ -44,6 +44,14 @@ static int selfcheck_main(void)
 		ktap_note("%s", tl_errno_name(-err));
 	ktap_result(&k, !err && after.syn && after.syn_ack, "option in SYN and SYN-ACK");
 	ktap_result(&k, !err && !after.other, "option in no other segment");
+	err = err ? err : evil_option_pause(true);
+	if (!err)
+		err = evil_selfcheck(&paused);
+	if (!err)
+		err = evil_option_pause(false);
+	if (err)
+		ktap_note("%s", tl_errno_name(-err));
+	ktap_result(&k, !err && !paused.syn && !paused.syn_ack, "no option in a pause");
 	return ktap_exit_code(&k);
 }
 

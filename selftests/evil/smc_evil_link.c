@@ -225,12 +225,12 @@ int el_connect(struct el_env *e, struct el_link *l, struct el_conn *c, unsigned 
 	return e->served ? el_serve_join(e, l, c, nr) : el_join(l, c, nr);
 }
 
-static bool group_begin(struct el_env *e, bool v1)
+static bool group_begin(struct el_env *e, bool v1, bool native)
 {
 	int err = el_open(e->l, e->t);
 
 	e->l->v1 = v1;
-	e->l->native = v1;
+	e->l->native = v1 || native;
 	if (!err)
 		err = el_connect(e, e->l, e->a, 0);
 	if (!err)
@@ -248,7 +248,7 @@ static struct tl_addr other_addr, third_addr, lonely_addr;
 static bool imms, upgrade;
 
 static bool case_run(const struct evil_target *t, int witness, int sv, const struct el_case *k,
-		     bool served, bool v1)
+		     bool served, bool v1, bool native)
 {
 	struct evil_target other = *t, rnic3 = *t, rnic4 = *t;
 	struct el_link l;
@@ -262,7 +262,7 @@ static bool case_run(const struct evil_target *t, int witness, int sv, const str
 	other.from = other_addr;
 	rnic3.local = third_addr;
 	rnic4.local = lonely_addr;
-	ok = group_begin(&e, v1);
+	ok = group_begin(&e, v1, native);
 	before = k->counter ? el_counter(witness, k->counter) : 0;
 	ok = ok && k->fn(&e) && fate_check(&e, k);
 	now = k->counter ? el_counter(witness, k->counter) : 0;
@@ -280,36 +280,43 @@ static const struct {
 	const unsigned int *nr;
 	bool served;
 	const char *v1;		/* groups of version 1: prefix of the names of the cases */
+	bool upgrade;		/* native groups with a server that announces UPGRADE */
 } tables[] = {
-	{ el_cdc_cases, &el_nr_cdc_cases, false, NULL },
-	{ el_llc_cases, &el_nr_llc_cases, false, NULL },
-	{ el_llc_v2_cases, &el_nr_llc_v2_cases, false, NULL },
-	{ el_llc_cases, &el_nr_llc_cases, false, "v1_" },
-	{ el_rdma_cases, &el_nr_rdma_cases, false, NULL },
-	{ el_group_cases, &el_nr_group_cases, false, NULL },
-	{ el_ends_cases, &el_nr_ends_cases, false, NULL },
-	{ el_second_cases, &el_nr_second_cases, false, NULL },
-	{ el_cont_cases, &el_nr_cont_cases, false, "" },
-	{ el_many_cases, &el_nr_many_cases, false, NULL },
-	{ el_marked_cases, &el_nr_marked_cases, false, NULL },
-	{ el_served_cases, &el_nr_served_cases, true, NULL },
-	{ el_served_v2_cases, &el_nr_served_v2_cases, true, NULL },
-	{ el_served_cases, &el_nr_served_cases, true, "v1_" },
-	{ el_served_v1_cases, &el_nr_served_v1_cases, true, "v1_" },
-	{ el_ends_served_cases, &el_nr_ends_served_cases, true, NULL },
-	{ el_llc_served_cases, &el_nr_llc_served_cases, true, NULL },
-	{ el_llc_served_cases, &el_nr_llc_served_cases, true, "v1_" },
-	{ el_marked_served_cases, &el_nr_marked_served_cases, true, NULL },
+	{ el_cdc_cases, &el_nr_cdc_cases, false, NULL, false },
+	{ el_llc_cases, &el_nr_llc_cases, false, NULL, false },
+	{ el_llc_v2_cases, &el_nr_llc_v2_cases, false, NULL, false },
+	{ el_llc_cases, &el_nr_llc_cases, false, "v1_", false },
+	{ el_rdma_cases, &el_nr_rdma_cases, false, NULL, false },
+	{ el_group_cases, &el_nr_group_cases, false, NULL, false },
+	{ el_ends_cases, &el_nr_ends_cases, false, NULL, false },
+	{ el_second_cases, &el_nr_second_cases, false, NULL, false },
+	{ el_cont_cases, &el_nr_cont_cases, false, "", false },
+	{ el_many_cases, &el_nr_many_cases, false, NULL, false },
+	{ el_marked_cases, &el_nr_marked_cases, false, NULL, false },
+	{ el_upgrade_cases, &el_nr_upgrade_cases, false, NULL, true },
+	{ el_served_cases, &el_nr_served_cases, true, NULL, false },
+	{ el_served_v2_cases, &el_nr_served_v2_cases, true, NULL, false },
+	{ el_served_cases, &el_nr_served_cases, true, "v1_", false },
+	{ el_served_v1_cases, &el_nr_served_v1_cases, true, "v1_", false },
+	{ el_ends_served_cases, &el_nr_ends_served_cases, true, NULL, false },
+	{ el_llc_served_cases, &el_nr_llc_served_cases, true, NULL, false },
+	{ el_llc_served_cases, &el_nr_llc_served_cases, true, "v1_", false },
+	{ el_marked_served_cases, &el_nr_marked_served_cases, true, NULL, false },
 };
 
 static bool serving;
+
+static bool table_applies(size_t i)
+{
+	return tables[i].served == serving && (!tables[i].upgrade || upgrade);
+}
 
 static unsigned int cases_run(const struct evil_target *t, int witness, int sv, struct ktap *k)
 {
 	unsigned int nr = 0;
 
 	for (size_t i = 0; i < TL_ARRAY_SIZE(tables); i++) {
-		for (unsigned int j = 0; tables[i].served == serving && j < *tables[i].nr; j++) {
+		for (unsigned int j = 0; table_applies(i) && j < *tables[i].nr; j++) {
 			const struct el_case *c = &tables[i].cases[j];
 			char name[64];
 			bool ok;
@@ -320,7 +327,8 @@ static unsigned int cases_run(const struct evil_target *t, int witness, int sv, 
 			nr++;
 			if (!k)
 				continue;
-			ok = case_run(t, witness, sv, c, serving, tables[i].v1);
+			ok = case_run(t, witness, sv, c, serving, tables[i].v1,
+				      tables[i].upgrade);
 			ktap_result(k, good_check(sv, name) && ok, name);
 		}
 	}

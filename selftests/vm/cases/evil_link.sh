@@ -66,6 +66,7 @@ case_attacks()
 		/t/smc_evil_link witness > /run/witness 2>&1 &
 		witness=$!
 		wait_for 20 grep -q 'witness on port' /run/witness || fail "$(cat /run/witness)"
+		await_server
 		sync_signal ready
 		sync_wait over 890 > /dev/null || exit 1
 		for p_ in "$server" "$witness"; do
