@@ -6,6 +6,7 @@
 # Host 2 connects, host 1 serves. Which connections changed is counted by the modules of both hosts.
 #
 #   BYTES     threshold (default: 20000)
+#   SEED      of the moments of "killed" (printed)
 #   RATE      rate of the network, for virtual time: there a transfer over a network without one ends in
 #             the moment in which it begins, before a request is answered (default: none)
 #   PATIENCE  ms in which a transfer must make progress
@@ -17,7 +18,7 @@
 : "${RATE:=}"
 
 all="off:60 plain:60 taught:60 tcp:60 stream:240 random:240 pingpong:240 urgent:240 parallel:240 first:240 peek:240 pages:240
-	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 denied:120
+	halfclose:120 reset:120 connects:120 idle:60 charged:120 linkdown:120 killed:300 denied:120
 	counted:120 limited:240 experience:120
 	device:120 linklocal:120 reported:240 userns:30 unload:60"
 CASES=${UPGRADE_OF:-$all}
@@ -418,6 +419,114 @@ case_failover()
 }
 
 has_upgraded() { [ "$(grown upgraded)" -gt 0 ]; }
+
+# named FILE COMMAND...: its PID is in FILE.pid, at its end its exit code in FILE.rc
+named()
+{
+	named_=$1
+	shift
+	rm -f "$named_.rc"
+	# shellcheck disable=SC2016 # of the inner shell
+	sh -c 'echo $$ > "$0.pid"; exec "$@"' "$named_" "$@" > "$named_.out" 2>&1
+	echo $? > "$named_.rc"
+}
+
+# pick N: $picked is a random number below N
+pick()
+{
+	SEED=$(((SEED * 1103515245 + 12345) & 0x7fffffff))
+	picked=$((SEED / 65536 % $1))
+}
+
+# Listeners are no sockets here. TCP connections in TIME_WAIT are over.
+no_sockets()
+{
+	[ "$(/t/smcctl sock | wc -l)" -le 1 ] &&
+	! awk '$2 ~ /:114E$/ || $3 ~ /:114E$/ { print $4 }' /proc/net/tcp | grep -qv '0A\|06'
+}
+
+no_connections()
+{
+	[ "$(/t/smcctl linkgroup | awk 'NR > 1 { n += $4 } END { print n + 0 }')" -eq 0 ]
+}
+
+# strike kill|destroy FILE: at a random moment behind one of the first requests
+strike()
+{
+	pick 8
+	until [ "$(grown upgrade_asked)" -gt "$picked" ]; do
+		usleep 500
+	done
+	pick 3000
+	usleep "$picked"
+	under_way=$(($(grown upgrade_asked) - $(grown upgraded) - $(grown upgrade_refused) -
+		$(grown upgrade_withdrawn)))
+	if [ "$1" = kill ]; then
+		kill -KILL "$(cat "$2.pid")"
+	else
+		/t/smcctl sock kill port 4430 > /dev/null || fail "smcctl sock kill"
+	fi
+	diag "$1: $(grown upgraded) had changed over, $under_way requests were under way"
+}
+
+# A process dies by SIGKILL, or all its sockets by SOCK_DESTROY, while connections change over. Both ends get to know it in
+# time, nothing is left of the connections, and the group stays. The programs themselves would wait longer.
+case_killed()
+{
+	: "${SEED:=$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}"
+	if [ "$HOST" = 1 ]; then
+		sync_signal seed "$SEED"
+	else
+		SEED=$(sync_wait seed) || exit 1
+	fi
+	diag "SEED=$SEED"
+	threshold "$BYTES"
+	# the group of the case before may be gone
+	traffic connects:2
+	cp /proc/net/smc_stat /run/stat.killed
+	for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		act=destroy
+		[ $((round % 4)) -ge 2 ] || act="kill"
+		actor=$((round % 2 + 1))
+		before
+		if [ "$HOST" = 1 ]; then
+			program=/run/server
+			named $program /t/smc_traffic server --family smc --timeout 60000 &
+			await_server
+			sync_signal "up.$round"
+		else
+			program=/run/client
+			sync_wait "up.$round" > /dev/null || exit 1
+			named $program /t/smc_traffic client --connect "$to" --family smc --wait 30 \
+				--timeout 60000 parallel:32 &
+		fi
+		[ "$HOST" != "$actor" ] || strike $act $program
+		sync_barrier "struck.$round" || exit 1
+		[ "$HOST" = 1 ] || wait_for 20 test -e /run/client.rc || fail "round $round: the client hangs"
+		# C of a killed client counts as D for 20 s (decision 0021), what it still sends for 60 s
+		wait_for 40 no_sockets || fail "round $round: $(/t/smcctl sock)"
+		began=$(uptime_s)
+		wait_for 100 no_connections || fail "round $round: $(/t/smcctl linkgroup)"
+		diag "round $round: connections were left for $(($(uptime_s) - began)) s"
+		if [ "$HOST" = 2 ]; then
+			expect "round $round: exit code" "$(cat /run/client.rc)" -ne 0
+		elif [ "$act$actor" != kill1 ]; then
+			[ ! -e /run/server.rc ] || fail "round $round: the server has ended"
+			kill "$(cat /run/server.pid)"
+		fi
+		wait
+		grep -i "bad\|EILSEQ" "$program.out" && fail "round $round: bytes"
+		wait_for 10 balanced || fail "round $round: asked is not refused + withdrawn + upgraded"
+		sync_barrier "over.$round" || exit 1
+	done
+	mv /run/stat.killed /run/stat
+	show
+	expect "malformed CDC" "$(grown rx_cdc_bad)" -eq 0
+	expect "groups that have ended" "$(grown lgr_term)" -eq 0
+	before
+	traffic stream:8
+	changed 1 1048576
+}
 
 # A rule of one end, which comes after the first contact, forbids it: the stream goes on over TCP.
 case_denied()
