@@ -69,7 +69,7 @@
 #define TYPE_CLASS_OPTIONAL	0x80
 
 #define ID_STEP		0x100
-/* What a group takes without its links and regions. */
+/* What a group takes without its links and regions, should the peer have many RMBs. */
 #define LGR_BYTES	(sizeof(struct smc_lgr) + SMC_LGR_RTOKENS * sizeof(struct smc_rtoken))
 #define EXIT_WARN_TIME	(30 * HZ)	/* interval of warnings during an unlimited wait */
 #define LINGER_MS	200		/* from DELETE LINK to destroying the queue pairs */
@@ -676,7 +676,7 @@ static void lgr_free(struct smc_lgr *lgr)
 {
 	destroy_workqueue(lgr->wq);
 	xa_destroy(&lgr->conns);
-	kvfree(lgr->rtokens);
+	smc_rtoken_free_table(lgr);
 	mutex_destroy(&lgr->mutex);
 	mutex_destroy(&lgr->failover_mutex);
 	kfree_rcu(lgr, rcu);	/* look-ups by address */
@@ -830,9 +830,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 		goto leave_host;
 	}
 	rc = -ENOMEM;
-	lgr->rtokens = smc_fault_null(LGR_RTOKENS, kvcalloc(SMC_LGR_RTOKENS,
-							    sizeof(*lgr->rtokens), GFP_KERNEL));
-	if (!lgr->rtokens)
+	if (smc_rtoken_init_table(lgr))
 		goto uncharge;
 	lgr->began_at = get_jiffies_64();
 	lgr->id = (u32)atomic_add_return(ID_STEP, &lgr_last_id);
@@ -857,7 +855,6 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	init_waitqueue_head(&lgr->fence_wait);
 	lgr->next_link_num = 1;
 	xa_init_flags(&lgr->conns, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
-	spin_lock_init(&lgr->rtoken_lock);
 	smc_claim_init_list(&lgr->rmbe_claims);
 	smc_proof_init(&lgr->proofs);
 	smc_pool_init(&lgr->pool, lgr->host, lgr->peer.max_conns ?: SMC_LGR_CONNS_MAX);
@@ -869,7 +866,7 @@ struct smc_lgr *smc_lgr_alloc(struct net *net, enum smc_role role, const struct 
 	return lgr;
 
 free_rtokens:
-	kvfree(lgr->rtokens);
+	smc_rtoken_free_table(lgr);
 uncharge:
 	smc_host_uncharge(lgr->host, LGR_BYTES);
 leave_host:

@@ -343,7 +343,7 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 static struct smc_wr_write *tx_chain_add_write(const struct smc_conn *conn,
 					       struct tx_chain *chain, u32 dst)
 {
-	const struct smc_rtoken *rtoken = &conn->lgr->rtokens[conn->tx.claim.rtoken];
+	const struct smc_rtoken *rtoken = smc_rtoken_of(conn->lgr, conn->tx.claim.rtoken);
 	struct smc_wr_write *write = &chain->write[chain->n++];
 	u32 slot = conn->link->slot;
 

@@ -4,6 +4,10 @@
  *
  * An rtoken has key and address of an RMB of the peer, per link (RFC 7609 section 4.4.2).
  *
+ * Most peers have few RMBs, and the table for all that a peer may have is 32 KiB. So it is in
+ * pieces, which are added one after another when there is no room in those before. None is freed
+ * before the group: who holds a reference on an entry reads it without a lock.
+ *
  * When the table is full, the RMB that no connection writes to and that was announced longest ago
  * is replaced. That loses nothing: a peer has no more RMBs than the table has entries, and a
  * connection uses an RMB that was announced recently.
@@ -16,9 +20,85 @@
 #include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <smc/base/fault.h>
 #include <smc/lgr/lgr.h>
+
+/* ---- the table ---- */
+
+/* A piece when one cannot sleep; without it the peer is told that there is no room. */
+#define PIECE_GFP	(GFP_ATOMIC | __GFP_NOWARN)
+
+static struct smc_rtoken *rtoken_alloc_piece(gfp_t gfp)
+{
+	return smc_fault_null(LGR_RTOKENS, kcalloc(SMC_LGR_RTOKEN_PIECE,
+						   sizeof(struct smc_rtoken), gfp));
+}
+
+/**
+ * smc_rtoken_init_table() - allocate the first piece of the table of a new group
+ * @lgr: group that is being created
+ *
+ * Process context. smc_rtoken_free_table() frees it, also after an error.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int smc_rtoken_init_table(struct smc_lgr *lgr)
+{
+	spin_lock_init(&lgr->rtoken_lock);
+	lgr->rtokens[0] = rtoken_alloc_piece(GFP_KERNEL);
+	return lgr->rtokens[0] ? 0 : -ENOMEM;
+}
+
+/**
+ * smc_rtoken_free_table() - free the table
+ * @lgr: group that nobody uses
+ *
+ * Any context.
+ */
+void smc_rtoken_free_table(struct smc_lgr *lgr)
+{
+	u32 i;
+
+	for (i = 0; i < SMC_LGR_RTOKEN_PIECES; i++)
+		kfree(lgr->rtokens[i]);
+}
+
+/* Return entry @idx, or NULL behind the last piece and at the end of the table. */
+static struct smc_rtoken *rtoken_at(struct smc_lgr *lgr, u32 idx)
+{
+	lockdep_assert_held(&lgr->rtoken_lock);
+	if (idx >= SMC_LGR_RTOKENS || !lgr->rtokens[idx / SMC_LGR_RTOKEN_PIECE])
+		return NULL;
+	return smc_rtoken_of(lgr, idx);
+}
+
+#define rtoken_for_each(lgr, i, rt) \
+	for ((i) = 0; ((rt) = rtoken_at(lgr, i)); (i)++)
+
+/* Return the index of an entry. */
+static int rtoken_index(struct smc_lgr *lgr, const struct smc_rtoken *rt)
+{
+	struct smc_rtoken *other;
+	u32 i;
+
+	rtoken_for_each(lgr, i, other)
+		if (other == rt)
+			break;
+	return i;
+}
+
+/* Return the first entry of one more piece, or NULL. @idx: behind the last piece. */
+static struct smc_rtoken *rtoken_add_piece(struct smc_lgr *lgr, u32 idx)
+{
+	lockdep_assert_held(&lgr->rtoken_lock);
+	if (idx >= SMC_LGR_RTOKENS)
+		return NULL;
+	lgr->rtokens[idx / SMC_LGR_RTOKEN_PIECE] = rtoken_alloc_piece(PIECE_GFP);
+	return rtoken_at(lgr, idx);
+}
 
 /* ---- rtokens ---- */
 
@@ -26,9 +106,10 @@
 static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 {
 	struct smc_rtoken *rt;
+	u32 i;
 
 	lockdep_assert_held(&lgr->rtoken_lock);
-	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++)
+	rtoken_for_each(lgr, i, rt)
 		if (rt->used && rt->links & BIT(slot) && rt->rkey[slot] == rkey)
 			return rt;
 	return NULL;
@@ -38,10 +119,13 @@ static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 static struct smc_rtoken *rtoken_find_lost(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 {
 	struct smc_rtoken *rt;
+	u32 i;
 
 	lockdep_assert_held(&lgr->rtoken_lock);
 	/* slots that never had a key of the RMB have 0 */
-	for (rt = lgr->rtokens; rkey && rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++)
+	if (!rkey)
+		return NULL;
+	rtoken_for_each(lgr, i, rt)
 		if (rt->used && !(rt->links & BIT(slot)) && rt->rkey[slot] == rkey &&
 		    rt->addr[slot] == addr)
 			return rt;
@@ -68,18 +152,23 @@ static void rtoken_set_key(struct smc_rtoken *rt, u32 slot, u32 rkey, u64 addr)
 	rt->links |= BIT(slot);
 }
 
-/* Return an entry without keys, or NULL if connections write to all of them. */
+/* Return an entry without keys, or NULL: connections write to all of a full table, or no memory. */
 static struct smc_rtoken *rtoken_alloc(struct smc_lgr *lgr)
 {
 	struct smc_rtoken *rt, *oldest = NULL;
+	u32 i;
 
 	lockdep_assert_held(&lgr->rtoken_lock);
-	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++) {
+	rtoken_for_each(lgr, i, rt) {
 		if (!rt->used)
 			return rt;
 		if (!rt->refs && (!oldest || (s32)(rt->announced - oldest->announced) < 0))
 			oldest = rt;
 	}
+	rt = rtoken_add_piece(lgr, i);
+	/* the peer believes that we know the oldest one, until it has as many as the table */
+	if (rt || i < SMC_LGR_RTOKENS)
+		return rt;
 	if (oldest)
 		memset(oldest, 0, sizeof(*oldest));
 	return oldest;
@@ -137,7 +226,7 @@ static int rtoken_find_or_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr,
 	rt->refs += hold;
 	if (!lost)
 		rtoken_set_key(rt, slot, rkey, addr);
-	rc = rt - lgr->rtokens;
+	rc = rtoken_index(lgr, rt);
 out:
 	spin_unlock_bh(&lgr->rtoken_lock);
 	return rc;
@@ -156,8 +245,8 @@ out:
  * lost link is not used again. In a full table, the RMB without connections that was announced
  * longest ago is replaced. Any context.
  *
- * Return: index of the entry, -ENOSPC (connections write to all known RMBs), -EBUSY (@rkey names
- * other memory that a connection still writes to), -EINVAL (bad slot).
+ * Return: index of the entry, -ENOSPC (connections write to all known RMBs, or no memory for more),
+ * -EBUSY (@rkey names other memory that a connection still writes to), -EINVAL (bad slot).
  */
 int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, u32 *added)
 {
@@ -181,8 +270,8 @@ void smc_rtoken_undo_add(struct smc_lgr *lgr, int idx, u32 added)
 	if (!added || idx < 0 || idx >= SMC_LGR_RTOKENS)
 		return;
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = &lgr->rtokens[idx];
-	if (rt->used && rt->added == added)
+	rt = rtoken_at(lgr, idx);
+	if (rt && rt->used && rt->added == added)
 		rtoken_delete(rt);
 	spin_unlock_bh(&lgr->rtoken_lock);
 }
@@ -233,7 +322,7 @@ int smc_rtoken_get_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
 	if (rt && !rt->delete_pending) {
 		rt->announced = ++lgr->rtoken_announcements;
 		rt->refs++;
-		rc = rt - lgr->rtokens;
+		rc = rtoken_index(lgr, rt);
 	}
 	spin_unlock_bh(&lgr->rtoken_lock);
 	return rc;
@@ -249,13 +338,15 @@ int smc_rtoken_get_known(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr)
  */
 bool smc_rtoken_has_room(struct smc_lgr *lgr)
 {
-	struct smc_rtoken *rt = lgr->rtokens;
+	struct smc_rtoken *rt;
 	bool room;
+	u32 i;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	while (rt < lgr->rtokens + SMC_LGR_RTOKENS && rt->refs)
-		rt++;
-	room = rt < lgr->rtokens + SMC_LGR_RTOKENS;
+	rtoken_for_each(lgr, i, rt)
+		if (!rt->refs)
+			break;
+	room = i < SMC_LGR_RTOKENS;
 	spin_unlock_bh(&lgr->rtoken_lock);
 	return room;
 }
@@ -398,8 +489,8 @@ void smc_rtoken_put(struct smc_lgr *lgr, int idx)
 	if (idx < 0 || idx >= SMC_LGR_RTOKENS)
 		return;
 	spin_lock_bh(&lgr->rtoken_lock);
-	rt = &lgr->rtokens[idx];
-	if (rt->refs && !--rt->refs && (rt->delete_pending || !rt->links))
+	rt = rtoken_at(lgr, idx);
+	if (rt && rt->refs && !--rt->refs && (rt->delete_pending || !rt->links))
 		memset(rt, 0, sizeof(*rt));
 	spin_unlock_bh(&lgr->rtoken_lock);
 }
@@ -416,12 +507,14 @@ void smc_rtoken_put(struct smc_lgr *lgr, int idx)
  */
 bool smc_rtoken_has_link(struct smc_lgr *lgr, int idx, u32 slot)
 {
+	struct smc_rtoken *rt;
 	bool known;
 
 	if (idx < 0 || idx >= SMC_LGR_RTOKENS)
 		return false;
 	spin_lock_bh(&lgr->rtoken_lock);
-	known = lgr->rtokens[idx].links & BIT(slot);
+	rt = rtoken_at(lgr, idx);
+	known = rt && rt->links & BIT(slot);
 	spin_unlock_bh(&lgr->rtoken_lock);
 	return known;
 }
@@ -429,9 +522,10 @@ bool smc_rtoken_has_link(struct smc_lgr *lgr, int idx, u32 slot)
 static void rtoken_drop_slot(struct smc_lgr *lgr, u32 slot, bool forget)
 {
 	struct smc_rtoken *rt;
+	u32 i;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	for (rt = lgr->rtokens; rt < lgr->rtokens + SMC_LGR_RTOKENS; rt++) {
+	rtoken_for_each(lgr, i, rt) {
 		rt->links &= ~BIT(slot);
 		if (forget) {
 			rt->rkey[slot] = 0;

@@ -97,8 +97,9 @@ def group(ours, theirs):
     return (
         ("``struct smc_lgr``, ``smc_llc``", taken(ours["smc_lgr"]) + taken(ours["smc_llc"]),
          taken(theirs["smc_link_group"]), "a group; in-tree with its links"),
-        ("tokens of the peer's RMBs", taken(255 * ours["smc_rtoken"]), 0,
-         "a group; in-tree within it"),
+        ("tokens of the peer's RMBs",
+         taken(ours["smc_rtoken"] * number_of("SMC_LGR_RTOKEN_PIECE", "include/smc/lgr/lgr.h")),
+         0, "a group; grows to 16 times that"),
         ("``struct smc_link``, ``smc_qp``", taken(ours["smc_link"]) + taken(ours["smc_qp"]), 0,
          "a link; in-tree within the group"),
         (f"{slots} send slots", taken(slots * ours["smc_wr_slot"]), None, "a link"),

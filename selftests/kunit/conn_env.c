@@ -16,7 +16,7 @@
 /* Make the peer's RMB known over the link in @slot, too. */
 void conn_env_add_key(struct conn_env *e, u32 slot)
 {
-	struct smc_rtoken *rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
+	struct smc_rtoken *rtoken = smc_rtoken_of(e->lgr, e->conn->tx.claim.rtoken);
 
 	rtoken->rkey[slot] = 0x11 + slot;
 	rtoken->addr[slot] = 0x1000;

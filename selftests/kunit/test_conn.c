@@ -1059,7 +1059,7 @@ static void conn_peer_end_late(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
-	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
+	rtoken = smc_rtoken_of(e.lgr, e.conn->tx.claim.rtoken);
 	other = conn_env_create_conn(test, &e);
 	smc_lgr_del_link(e.second, SMC_LINK_PORT_DOWN);
 	KUNIT_EXPECT_EQ(test, rtoken->links, BIT(0));
@@ -1100,7 +1100,7 @@ static void conn_peer_end_elsewhere(struct kunit *test)
 	struct conn_env e;
 
 	conn_env_begin(test, &e);
-	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
+	rtoken = smc_rtoken_of(e.lgr, e.conn->tx.claim.rtoken);
 	other = conn_env_create_conn(test, &e);
 	smc_lgr_del_link(e.second, SMC_LINK_PORT_DOWN);
 	ask.link = e.first;
@@ -1335,7 +1335,7 @@ static void conn_peer_end_by_other_link(struct kunit *test)
 	u64 moves;
 
 	conn_env_begin(test, &e);
-	rtoken = &e.lgr->rtokens[e.conn->tx.claim.rtoken];
+	rtoken = smc_rtoken_of(e.lgr, e.conn->tx.claim.rtoken);
 	KUNIT_ASSERT_NE(test, rtoken->rkey[0], 0x22);
 	other = conn_env_create_conn(test, &e);
 	ask.link = e.first;
@@ -1553,7 +1553,7 @@ static void conn_balance_delay(struct kunit *test)
 static void conn_balance_not(struct kunit *test)
 {
 	struct balance_env *b = balance_begin(test, 2);
-	struct smc_rtoken *rtoken = &b->e.lgr->rtokens[b->e.conn->tx.claim.rtoken];
+	struct smc_rtoken *rtoken = smc_rtoken_of(b->e.lgr, b->e.conn->tx.claim.rtoken);
 
 	b->e.lgr->peer.caps = 0;
 	smc_link_notify_usable(b->e.first);

@@ -114,7 +114,7 @@ static void growth_connect_size(struct kunit *test, struct growth_env *e, u32 si
 	e->conn = smc_conn_create(e->lgr, e->second, size, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &peer), 0);
-	rtoken = &e->lgr->rtokens[e->conn->tx.claim.rtoken];
+	rtoken = smc_rtoken_of(e->lgr, e->conn->tx.claim.rtoken);
 	rtoken->rkey[0] = 0x11;
 	rtoken->addr[0] = 0x1000;
 	rtoken->links |= BIT(0);

@@ -1359,8 +1359,8 @@ static void lgr_link_fails(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, smc_lgr_get_link(lgr, 0));
 	flush_work(&lgr->removal_work);
 	KUNIT_EXPECT_EQ(test, lgr->slots, 2);
-	KUNIT_EXPECT_FALSE(test, lgr->rtokens[0].used);
-	KUNIT_EXPECT_TRUE(test, lgr->rtokens[1].used);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_of(lgr, 0)->used);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_of(lgr, 1)->used);
 	smc_link_put(first);
 	/* the other link is the last one */
 	smc_link_fail(second, SMC_LINK_GID_CHANGED);

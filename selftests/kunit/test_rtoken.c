@@ -14,19 +14,21 @@ static int rtoken_init(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, lgr);
 	/* the only members that the tested functions use */
-	lgr->rtokens = kunit_kcalloc(test, TABLE, sizeof(*lgr->rtokens), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, lgr->rtokens);
-	spin_lock_init(&lgr->rtoken_lock);
 	test->priv = lgr;
-	return 0;
+	return smc_rtoken_init_table(lgr);
+}
+
+static void rtoken_exit(struct kunit *test)
+{
+	smc_rtoken_free_table(test->priv);
 }
 
 static u32 rtoken_count_used(const struct smc_lgr *lgr)
 {
 	u32 i, n = 0;
 
-	for (i = 0; i < TABLE; i++)
-		n += lgr->rtokens[i].used;
+	for (i = 0; i < TABLE && lgr->rtokens[i / SMC_LGR_RTOKEN_PIECE]; i++)
+		n += smc_rtoken_of(lgr, i)->used;
 	return n;
 }
 
@@ -50,9 +52,9 @@ static void rtoken_add(struct kunit *test)
 	KUNIT_EXPECT_NE(test, a, b);
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 0x11, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 2);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[0], 0x11);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->rkey[0], 0x11);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->addr[0], 0x1000);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->links, BIT(0));
 	/* the same key on another link is another RMB */
 	KUNIT_EXPECT_NE(test, rtoken_announce(lgr, 1, 0x11, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 3);
@@ -114,6 +116,38 @@ static void rtoken_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, TABLE + 1, 1), TABLE - 1);
 }
 
+/* The table grows by a piece when the RMBs in use leave no entry, and not before. */
+static void rtoken_pieces(struct kunit *test)
+{
+	struct smc_lgr *lgr = test->priv;
+	const u32 piece = SMC_LGR_RTOKEN_PIECE;
+	struct smc_rtoken *first = smc_rtoken_of(lgr, 0);
+	u32 i;
+
+	for (i = 0; i < piece; i++)
+		KUNIT_ASSERT_EQ(test, smc_rtoken_get(lgr, 0, 1 + i, 1), i);
+	KUNIT_EXPECT_NULL(test, lgr->rtokens[1]);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
+	/* entries that there are not */
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_has_link(lgr, piece, 0));
+	smc_rtoken_put(lgr, piece);
+	smc_rtoken_undo_add(lgr, piece, 1);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1 + piece, 1), -ENOKEY);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1 + piece, 1), piece);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1 + piece, 1), piece);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_link(lgr, piece, 0));
+	KUNIT_EXPECT_NOT_NULL(test, lgr->rtokens[1]);
+	KUNIT_EXPECT_NULL(test, lgr->rtokens[2]);
+	KUNIT_EXPECT_PTR_EQ(test, smc_rtoken_of(lgr, 0), first);
+	/* what is free in an earlier piece is taken first */
+	smc_rtoken_put(lgr, 3);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1 + 3), 0);
+	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 99, 1), 3);
+	smc_rtoken_lose_slot(lgr, 0);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_has_link(lgr, piece, 0));
+	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), piece);
+}
+
 /* The RMB without references that was announced longest ago is replaced, with all its keys. */
 static void rtoken_makes_room(struct kunit *test)
 {
@@ -129,7 +163,7 @@ static void rtoken_makes_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 1), 1);
 	KUNIT_EXPECT_TRUE(test, smc_rtoken_has_room(lgr));
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, TABLE, TABLE), 2);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[2].links, BIT(0));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, 2)->links, BIT(0));
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 2), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 1, 0x11), -ENOENT);
 	/* the replaced RMB gets another entry */
@@ -137,9 +171,9 @@ static void rtoken_makes_room(struct kunit *test)
 	for (i = 0; i < 2 * TABLE; i++)
 		KUNIT_ASSERT_GE(test, rtoken_announce(lgr, 0, 1000 + i, i), 0);
 	/* entries with references are never replaced */
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].rkey[0], 0);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[0].refs, 1);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[3].rkey[0], 2);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, 0)->rkey[0], 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, 0)->refs, 1);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, 3)->rkey[0], 2);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), TABLE);
 }
 
@@ -153,21 +187,21 @@ static void rtoken_in_use(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get(lgr, 0, 1, 0x9000), -EBUSY);
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x9000), -EBUSY);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x1000);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->addr[0], 0x1000);
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
-	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_of(lgr, a)->used);
 	smc_rtoken_put(lgr, a);
-	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_of(lgr, a)->used);
 	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 0);
 	/* without references the key may be reused for other memory */
 	a = rtoken_announce(lgr, 0, 1, 0x1000);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 2, 5, 0x5000), 0);
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x9000), a);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[0], 0x9000);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->addr[0], 0x9000);
 	/* this drops the old RMB's keys on other links */
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->links, BIT(0));
 }
 
 /* smc_rtoken_get_known() finds only RMBs announced with that key and address, not deleted ones. */
@@ -181,9 +215,9 @@ static void rtoken_take_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 1, 1, 0x1000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, SMC_LGR_LINKS, 1, 0x1000), -EINVAL);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->refs, 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 1);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->refs, 1);
 	/* over another link, the key of that link counts */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 1, 0x11, 0x1100), a);
@@ -192,7 +226,7 @@ static void rtoken_take_known(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 3);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->refs, 3);
 	/* an RMB named in a first contact counts as announced */
 	first = smc_rtoken_get(lgr, 0, 3, 0x3000);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 3, 0x3000), first);
@@ -225,7 +259,7 @@ static void rtoken_doomed_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 	/* a surplus release has no effect */
 	smc_rtoken_put(lgr, a);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].refs, 0);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->refs, 0);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
 }
 
@@ -237,12 +271,12 @@ static void rtoken_set_link(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 9, 1, 0x11, 0x1100), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(0) | BIT(1));
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[1], 0x11);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[1], 0x1100);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->links, BIT(0) | BIT(1));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->rkey[1], 0x11);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->addr[1], 0x1100);
 	/* one key cannot name two RMBs */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 2, 1, 0x11, 0x1100), -EBUSY);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[b].links, BIT(0));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, b)->links, BIT(0));
 	/* now found by either key */
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 1, 0x11, 0x1100), a);
 	/* repeating is allowed; a change is refused while referenced */
@@ -250,12 +284,12 @@ static void rtoken_set_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100), 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1100), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1200), -EBUSY);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].addr[1], 0x1100);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->addr[1], 0x1100);
 	/* a third link may be added meanwhile */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 1, 0x11, 2, 0x21, 0x2100), 0);
 	smc_rtoken_put(lgr, a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_set_link(lgr, 0, 1, 1, 0x12, 0x1200), 0);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].rkey[1], 0x12);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->rkey[1], 0x12);
 }
 
 /* A removed link drops its keys; an entry without keys and references is free. */
@@ -268,14 +302,14 @@ static void rtoken_forget(struct kunit *test)
 
 	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
 	smc_rtoken_clear_slot(lgr, 0);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].links, BIT(1));
-	KUNIT_EXPECT_FALSE(test, lgr->rtokens[only].used);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, both)->links, BIT(1));
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_of(lgr, only)->used);
 	/* an entry with references is not reused */
-	KUNIT_EXPECT_TRUE(test, lgr->rtokens[held].used);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[held].links, 0);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_of(lgr, held)->used);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, held)->links, 0);
 	KUNIT_EXPECT_NE(test, rtoken_announce(lgr, 0, 3, 0x3000), held);
 	smc_rtoken_put(lgr, held);
-	KUNIT_EXPECT_FALSE(test, lgr->rtokens[held].used);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_of(lgr, held)->used);
 	/* the slot's next link starts without keys */
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -ENOENT);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 1, 0x11), 0);
@@ -290,7 +324,7 @@ static void rtoken_lost(struct kunit *test)
 
 	smc_rtoken_set_link(lgr, 0, 1, 1, 0x11, 0x1100);
 	smc_rtoken_lose_slot(lgr, 0);
-	KUNIT_EXPECT_FALSE(test, lgr->rtokens[only].used);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_of(lgr, only)->used);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 2, 0x2000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x2000), -ENOKEY);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 2, 0, 0), -ENOKEY);
@@ -300,7 +334,7 @@ static void rtoken_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -ENOENT);
 	smc_rtoken_clear_slot(lgr, 0);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), -ENOKEY);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[both].refs, 1);
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, both)->refs, 1);
 }
 
 /*
@@ -321,7 +355,7 @@ static void rtoken_again_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000, &added), a);
 	KUNIT_EXPECT_EQ(test, added, 0);
 	KUNIT_EXPECT_EQ(test, rtoken_count_used(lgr), 1);
-	KUNIT_EXPECT_EQ(test, lgr->rtokens[a].links, BIT(1));
+	KUNIT_EXPECT_EQ(test, smc_rtoken_of(lgr, a)->links, BIT(1));
 	smc_rtoken_undo_add(lgr, a, added);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), a);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 1, 0x11, 0x1100), a);
@@ -348,12 +382,12 @@ static void rtoken_undo(struct kunit *test)
 	b = smc_rtoken_add(lgr, 0, 1, 0x2000, &later);
 	KUNIT_EXPECT_NE(test, b, a);
 	smc_rtoken_undo_add(lgr, a, added);
-	KUNIT_EXPECT_FALSE(test, lgr->rtokens[a].used);
-	KUNIT_EXPECT_TRUE(test, lgr->rtokens[b].used);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_of(lgr, a)->used);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_of(lgr, b)->used);
 	/* its place is taken */
 	KUNIT_EXPECT_EQ(test, rtoken_announce(lgr, 0, 3, 0x3000), a);
 	smc_rtoken_undo_add(lgr, a, added);
-	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].used);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_of(lgr, a)->used);
 	/* nothing was added */
 	smc_rtoken_undo_add(lgr, b, 0);
 	smc_rtoken_undo_add(lgr, -ENOSPC, later);
@@ -371,12 +405,12 @@ static void rtoken_undo_revival(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_rtoken_del(lgr, 0, 1), -EBUSY);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_add(lgr, 0, 1, 0x1000, &added), a);
 	KUNIT_EXPECT_NE(test, added, 0);
-	KUNIT_EXPECT_FALSE(test, lgr->rtokens[a].delete_pending);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_of(lgr, a)->delete_pending);
 	smc_rtoken_undo_add(lgr, a, added);
-	KUNIT_EXPECT_TRUE(test, lgr->rtokens[a].delete_pending);
+	KUNIT_EXPECT_TRUE(test, smc_rtoken_of(lgr, a)->delete_pending);
 	KUNIT_EXPECT_EQ(test, smc_rtoken_get_known(lgr, 0, 1, 0x1000), -ENOKEY);
 	smc_rtoken_put(lgr, a);
-	KUNIT_EXPECT_FALSE(test, lgr->rtokens[a].used);
+	KUNIT_EXPECT_FALSE(test, smc_rtoken_of(lgr, a)->used);
 }
 
 static struct kunit_case rtoken_cases[] = {
@@ -384,6 +418,7 @@ static struct kunit_case rtoken_cases[] = {
 	KUNIT_CASE(rtoken_key_zero),
 	KUNIT_CASE(rtoken_bounds),
 	KUNIT_CASE(rtoken_full),
+	KUNIT_CASE(rtoken_pieces),
 	KUNIT_CASE(rtoken_makes_room),
 	KUNIT_CASE(rtoken_in_use),
 	KUNIT_CASE(rtoken_take_known),
@@ -401,5 +436,6 @@ static struct kunit_case rtoken_cases[] = {
 struct kunit_suite smc_rtoken_suite = {
 	.name = "smc_rtoken",
 	.init = rtoken_init,
+	.exit = rtoken_exit,
 	.test_cases = rtoken_cases,
 };

@@ -28,6 +28,8 @@
 static_assert(SMC_LGR_LINKS - 1 == SMC_LINKS_MAX);	/* plus the asymmetric one */
 #define SMC_LGR_CONNS_MAX	255
 #define SMC_LGR_RTOKENS	255
+#define SMC_LGR_RTOKEN_PIECE	16	/* entries that are allocated together */
+#define SMC_LGR_RTOKEN_PIECES	DIV_ROUND_UP(SMC_LGR_RTOKENS, SMC_LGR_RTOKEN_PIECE)
 /* interval at which waits of a handshake poll for its cancellation */
 #define SMC_LGR_POLL		(HZ / 10)
 
@@ -308,7 +310,8 @@ struct smc_lgr_peer_end {
  * @rtoken_lock: guards @rtokens and @rtoken_announcements; leaf, BH off. The holder of a reference
  *	on an entry (smc_rtoken_get()) may read the entry's known links without it
  * @rtoken_announcements: number of RMB announcements by the peer
- * @rtokens: the peer's RMBs, SMC_LGR_RTOKENS entries
+ * @rtokens: the peer's RMBs, up to SMC_LGR_RTOKENS: pieces of SMC_LGR_RTOKEN_PIECE entries, which
+ *	are added in their order and stay; NULL: not needed so far
  * @rmbe_claims: RMBEs and alert tokens of the peer that connections use
  * @proofs: client: which TCP addresses may name the group in an Accept
  * @pool: memory regions of this host
@@ -368,7 +371,7 @@ struct smc_lgr {
 	bool out_of_regions;
 	spinlock_t rtoken_lock;		/* the next two */
 	u32 rtoken_announcements;
-	struct smc_rtoken *rtokens;
+	struct smc_rtoken *rtokens[SMC_LGR_RTOKEN_PIECES];
 	struct smc_claims rmbe_claims;
 	struct smc_proofs proofs;
 	struct smc_pool pool;
@@ -523,6 +526,14 @@ void smc_lgr_walk_conns(struct smc_lgr *lgr, bool (*fn)(struct smc_conn *conn, v
 			void *arg);
 
 /* lgr/rtoken.c */
+/* Return an entry that there is: the caller holds rtoken_lock, or a reference on the entry. */
+static inline struct smc_rtoken *smc_rtoken_of(const struct smc_lgr *lgr, u32 idx)
+{
+	return lgr->rtokens[idx / SMC_LGR_RTOKEN_PIECE] + idx % SMC_LGR_RTOKEN_PIECE;
+}
+
+int smc_rtoken_init_table(struct smc_lgr *lgr);
+void smc_rtoken_free_table(struct smc_lgr *lgr);
 int smc_rtoken_add(struct smc_lgr *lgr, u32 slot, u32 rkey, u64 addr, u32 *added);
 void smc_rtoken_undo_add(struct smc_lgr *lgr, int idx, u32 added);
 int smc_rtoken_del(struct smc_lgr *lgr, u32 slot, u32 rkey);
