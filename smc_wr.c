@@ -43,6 +43,7 @@
 #include <linux/bottom_half.h>
 #include <linux/dma-mapping.h>
 #include <linux/jiffies.h>
+#include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
@@ -594,7 +595,7 @@ static void wr_recv_fill(struct smc_wr_recv *recv, struct ib_recv_wr *wr, struct
 	wr->sg_list = sge;
 	wr->num_sge = 1;
 	sge[0].addr = recv->dma;
-	sge[0].length = recv->len;
+	sge[0].length = qp->recv_len;
 	sge[0].lkey = qp->pd->local_dma_lkey;
 	if (!recv->spill)
 		return;
@@ -660,35 +661,56 @@ static void wr_recv_release(const struct smc_wr_recv *recv)
 {
 	struct ib_device *ibdev = recv->qp->dev->ibdev;
 
-	ib_dma_sync_single_for_device(ibdev, recv->dma, recv->len, DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_device(ibdev, recv->dma, recv->qp->recv_len, DMA_FROM_DEVICE);
 	if (recv->spill)
 		ib_dma_sync_single_for_device(ibdev, recv->spill->dma, recv->spill->len,
 					      DMA_FROM_DEVICE);
 }
 
-/* Return the message in one piece. @len was checked against the memory of @recv. */
+/*
+ * Return memory for a long message; most queue pairs never get one. NULL: the message is lost, as
+ * it is if LLC gets no memory for it.
+ */
+static u8 *wr_recv_long_buf(struct smc_qp *qp)
+{
+	if (!qp->long_buf)
+		WRITE_ONCE(qp->long_buf,
+			   smc_fault_null(QP_LONG_BUF, kmalloc(SMC_WR_LLC_MAX, GFP_ATOMIC)));
+	return qp->long_buf;
+}
+
+/* Return the message in one piece, or NULL. @len was checked against the memory of @recv. */
 static const u8 *wr_recv_gather(const struct smc_wr_recv *recv, u32 len)
 {
 	struct smc_qp *qp = recv->qp;
+	u32 own = qp->recv_len;
+	u8 *buf;
 
-	ib_dma_sync_single_for_cpu(qp->dev->ibdev, recv->dma, min(len, recv->len),
-				   DMA_FROM_DEVICE);
-	if (len <= recv->len)
+	ib_dma_sync_single_for_cpu(qp->dev->ibdev, recv->dma, min(len, own), DMA_FROM_DEVICE);
+	if (len <= own)
 		return recv->buf;
-	ib_dma_sync_single_for_cpu(qp->dev->ibdev, recv->spill->dma, len - recv->len,
-				   DMA_FROM_DEVICE);
-	memcpy(qp->long_buf, recv->buf, recv->len);
-	memcpy(qp->long_buf + recv->len, recv->spill->addr, len - recv->len);
-	return qp->long_buf;
+	buf = wr_recv_long_buf(qp);
+	if (!buf)
+		return NULL;
+	ib_dma_sync_single_for_cpu(qp->dev->ibdev, recv->spill->dma, len - own, DMA_FROM_DEVICE);
+	memcpy(buf, recv->buf, own);
+	memcpy(buf + own, recv->spill->addr, len - own);
+	return buf;
 }
 
 /* A message, or what is too long for one. */
 static void wr_recv_deliver(struct smc_wr_recv *recv, u32 len)
 {
 	struct smc_qp *qp = recv->qp;
+	const u8 *buf;
 
-	if (len <= recv->len + (recv->spill ? recv->spill->len : 0))
-		qp->events->received(qp->ctx, wr_recv_gather(recv, len), len);
+	if (len <= qp->recv_len + (recv->spill ? recv->spill->len : 0)) {
+		buf = wr_recv_gather(recv, len);
+		if (buf)
+			qp->events->received(qp->ctx, buf, len);
+		else
+			smc_stats_count(qp->stats, SMC_STAT_RX_LLC_BAD, 1);
+	}
 	wr_recv_release(recv);
 }
 

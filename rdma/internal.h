@@ -44,9 +44,8 @@ struct smc_wr_mem {
  * struct smc_wr_recv - one receive request
  * @cqe: its completion
  * @qp: queue pair
- * @buf: the first @len bytes of a message
+ * @buf: the first qp->recv_len bytes of a message
  * @dma: DMA address of @buf
- * @len: bytes at @buf
  * @spill: memory for the rest of longer messages, shared with other receive requests;
  *	NULL if @buf takes the longest message
  */
@@ -55,7 +54,6 @@ struct smc_wr_recv {
 	struct smc_qp *qp;
 	u8 *buf;
 	u64 dma;
-	u32 len;
 	struct smc_wr_mem *spill;
 };
 

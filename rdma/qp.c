@@ -4,10 +4,10 @@
  *
  * Receive buffers: a message usually has 44 bytes, but a long LLC v2 message may arrive at any
  * time, and a receive that is too small for it breaks the queue pair. So each receive has a small
- * buffer of its own and continues in one of SPILLS shared buffers. A long message is overwritten
- * if SPILLS further long ones arrive before it is handled. A correct peer serialises its LLC
- * exchanges and never gets close to that. A misbehaving peer corrupts its own messages only,
- * which are checked after they were copied out.
+ * buffer of its own and continues in one of SPILLS shared buffers, which neighbours take in turns.
+ * A long message is overwritten if a further long one arrives in the same buffer before it is
+ * handled. A correct peer serialises its LLC exchanges, and what it sends is copied as it arrives.
+ * A misbehaving peer corrupts its own messages only, which are checked after they were copied out.
  */
 #define pr_fmt(fmt) "smc: " fmt
 
@@ -38,7 +38,7 @@
 #define GATHER_MAX		16
 
 #define RECV_LEN		64
-#define SPILLS			4
+#define SPILLS			2
 #define SPILL_LEN		(SMC_WR_LLC_MAX - RECV_LEN)
 
 /*
@@ -110,9 +110,9 @@ static int qp_create_recvs(struct smc_qp *qp)
 
 	qp->recvs = smc_fault_null(QP_RECVS,
 				   kvcalloc(qp->nrecvs, sizeof(*qp->recvs), GFP_KERNEL));
-	qp->long_buf = smc_fault_null(QP_LONG_BUF, kmalloc(SMC_WR_LLC_MAX, GFP_KERNEL));
-	if (!qp->recvs || !qp->long_buf)
+	if (!qp->recvs)
 		return -ENOMEM;
+	qp->recv_len = two ? RECV_LEN : SMC_WR_LLC_MAX;
 	for (i = 0; two && i < SPILLS; i++) {
 		spill[i] = qp_alloc_mem(qp, SPILL_LEN, DMA_FROM_DEVICE);
 		if (!spill[i])
@@ -122,7 +122,6 @@ static int qp_create_recvs(struct smc_qp *qp)
 		recv = &qp->recvs[i];
 		smc_wr_init_recv(recv);
 		recv->qp = qp;
-		recv->len = two ? RECV_LEN : SMC_WR_LLC_MAX;
 		if (!two || !(i % PIECE_MSGS))
 			mem = qp_alloc_mem(qp, two ? PIECE_MSGS * RECV_LEN : SMC_WR_LLC_MAX,
 					   DMA_FROM_DEVICE);
@@ -244,8 +243,8 @@ u64 smc_qp_get_bytes(const struct smc_qp *qp)
 		(nsends + nrecvs) * CQE_LEN;
 	for (i = 0; i < qp->nmem; i++)
 		bytes += qp->mem[i].len;
-	return bytes + SMC_WR_LLC_MAX + (u64)qp->nslots * sizeof(*qp->slots) +
-	       nrecvs * sizeof(*qp->recvs);
+	return bytes + (u64)qp->nslots * sizeof(*qp->slots) + nrecvs * sizeof(*qp->recvs) +
+	       (READ_ONCE(qp->long_buf) ? SMC_WR_LLC_MAX : 0);
 }
 
 /**

@@ -1133,6 +1133,20 @@ static void wr_receive_one_sge(struct kunit *test)
 	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes), WR_ENV_RECVS_LONG / 16);
 }
 
+/* Memory to put a long message together is there from the first one on. */
+static void wr_receive_first_long(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	u64 bytes = smc_qp_get_bytes(t->qp);
+	u8 buf[65] = { };
+
+	fake_ib_receive(t->fqp, buf, sizeof(buf) - 1, sizeof(buf) - 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, t->qp->long_buf);
+	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+	KUNIT_EXPECT_NOT_NULL(test, t->qp->long_buf);
+	KUNIT_EXPECT_EQ(test, smc_qp_get_bytes(t->qp), bytes + SMC_WR_LLC_MAX);
+}
+
 /* Use every receive, to check the buffer of each. */
 static void wr_receive_all(struct kunit *test)
 {
@@ -1257,6 +1271,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE_SLOW(wr_reg_timeout),
 	KUNIT_CASE(wr_receive),
 	KUNIT_CASE(wr_receive_one_sge),
+	KUNIT_CASE(wr_receive_first_long),
 	KUNIT_CASE(wr_receive_all),
 	KUNIT_CASE(wr_receive_bad_length),
 	KUNIT_CASE(wr_receive_imm),

@@ -230,7 +230,9 @@ struct smc_wr_recv_batch {
  * @recvs: all receive requests; NULL after smc_qp_destroy()
  * @nrecvs: number of them
  * @recv_batch: those that are not posted at present
- * @long_buf: reassembled long message; used by the receive completion handler only; likewise
+ * @recv_len: bytes of a message that each of them has in a buffer of its own
+ * @long_buf: reassembled long message; used by the receive completion handler only, which allocates
+ *	it for the first one; likewise
  * @mem: DMA-able memory of slots and receives, see rdma/qp.c
  * @nmem: pieces of it
  * @write_cqe: completion of every WRITE
@@ -282,6 +284,7 @@ struct smc_qp {
 	struct smc_wr_slot *slots;
 	struct smc_wr_recv *recvs;
 	u32 nrecvs;
+	u32 recv_len;
 	struct smc_wr_recv_batch recv_batch;
 	u8 *long_buf;
 	struct smc_wr_mem *mem;
