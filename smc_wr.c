@@ -7,15 +7,17 @@
  * posts probes for lost packets, rdma/mr.c registers memory. The owner of a queue pair is a link;
  * it learns what happens through struct smc_wr_events.
  *
- * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four
- * RDMA WRITEs chained before it, or these WRITEs alone, the last one with an immediate value
- * (smc_wr_post_imm()). smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot,
- * smc_wr_post() posts it, smc_wr_slot_put() gives it back unposted. A few slots are reserved for
- * LLC, so that CDC messages cannot keep LLC from answering; one of those is big enough for a long
- * LLC message. Requests of an RC queue pair complete in posting order, so most slots are posted
- * unsignaled, and a signaled completion completes all slots up to its own (smc_wr_complete()). A
- * slot is signaled if the caller asks for it, if it is an LLC slot, or if too many unsignaled
- * ones have piled up. Other WRITEs are never signaled: their completion is a failure.
+ * Send queue: a slot (struct smc_wr_slot) is one SEND of a CDC or LLC message, with up to four RDMA
+ * WRITEs chained before it, or these WRITEs alone, the last one with an immediate value
+ * (smc_wr_post_imm()). smc_wr_slot_get() or smc_wr_slot_get_llc() takes a free slot, smc_wr_post()
+ * posts it, smc_wr_slot_put() gives it back unposted. A few slots are reserved for LLC, so that CDC
+ * messages cannot keep LLC from answering; one of those is big enough for a long LLC message.
+ * Requests of an RC queue pair complete in posting order, so most slots are posted unsignaled, and
+ * a signaled completion completes all slots up to its own (smc_wr_complete()). A slot is signaled
+ * if the caller asks for it, if it is an LLC slot, or if too many unsignaled ones have piled up.
+ * Other WRITEs are never signaled: their completion is a failure. The send queue has two requests
+ * for each slot (qp->wrs), and most slots need no more: one that is taken has as many as it may
+ * need, until it is posted.
  *
  * Ownership: a slot belongs to the caller from get to post or put. From a successful post to
  * completion it belongs to the queue pair, which calls slot->done exactly once and then frees the
@@ -137,6 +139,8 @@ static void wr_slot_release(struct smc_wr_slot *slot)
 	struct smc_qp *qp = slot->qp;
 
 	lockdep_assert_held(&qp->sq_lock);
+	qp->wrs += slot->wrs;
+	slot->wrs = 0;
 	if (slot->big)
 		list_add_tail(&slot->entry, &qp->free_llc);
 	else
@@ -232,6 +236,20 @@ static struct smc_wr_slot *wr_slot_take(struct smc_wr_slot *slot)
 	return slot;
 }
 
+/* Take a slot that is not reserved for LLC, with @wrs requests, which it may need; NULL: none. */
+static struct smc_wr_slot *wr_slot_take_cdc(struct smc_qp *qp, u32 wrs)
+{
+	struct smc_wr_slot *slot;
+
+	lockdep_assert_held(&qp->sq_lock);
+	slot = list_first_entry_or_null(&qp->free, struct smc_wr_slot, entry);
+	if (!slot || qp->wrs < wrs)
+		return NULL;
+	qp->wrs -= wrs;
+	slot->wrs = wrs;
+	return wr_slot_take(slot);
+}
+
 /**
  * smc_wr_slot_get() - Take a free slot for a CDC message
  * @qp: queue pair; may be destroyed, but not freed
@@ -247,11 +265,8 @@ struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
 
 	spin_lock_bh(&qp->sq_lock);
 	if (!qp->broken) {
-		slot = list_first_entry_or_null(&qp->free, struct smc_wr_slot, entry);
-		if (slot)
-			wr_slot_take(slot);
-		else
-			qp->starved = true;
+		slot = wr_slot_take_cdc(qp, SMC_WR_SLOT_WRS);
+		qp->starved |= !slot;
 	}
 	spin_unlock_bh(&qp->sq_lock);
 	return slot;
@@ -270,7 +285,7 @@ struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
  */
 struct smc_wr_slot *smc_wr_slot_get_llc(struct smc_qp *qp, u32 len)
 {
-	struct smc_wr_slot *slot = NULL;
+	struct smc_wr_slot *slot = NULL, *cdc = NULL;
 
 	if (len > SMC_WR_LLC_MAX)
 		return NULL;
@@ -284,9 +299,11 @@ struct smc_wr_slot *smc_wr_slot_get_llc(struct smc_qp *qp, u32 len)
 		slot = list_first_entry(&qp->free_llc, struct smc_wr_slot, entry);
 	if (slot && len > SMC_WR_MSG_LEN && !slot->big)
 		slot = NULL;
-	if (len <= SMC_WR_MSG_LEN && (!slot || slot->big) && !list_empty(&qp->free))
-		slot = list_first_entry(&qp->free, struct smc_wr_slot, entry);
-	if (slot)
+	if (len <= SMC_WR_MSG_LEN && (!slot || slot->big))
+		cdc = wr_slot_take_cdc(qp, 1);
+	if (cdc)
+		slot = cdc;
+	else if (slot)
 		wr_slot_take(slot);
 	else
 		qp->starved = true;
@@ -315,14 +332,27 @@ void smc_wr_slot_put(struct smc_wr_slot *slot)
 	spin_unlock_bh(&qp->sq_lock);
 }
 
+/* Keep @wrs of the requests that the slot has; those that are left are for other slots. */
+static void wr_slot_keep_wrs(struct smc_wr_slot *slot, u32 wrs)
+{
+	struct smc_qp *qp = slot->qp;
+
+	lockdep_assert_held(&qp->sq_lock);
+	if (slot->wrs <= wrs)
+		return;
+	qp->wrs += slot->wrs - wrs;
+	slot->wrs = wrs;
+}
+
 /*
- * Signal some slots even if no caller asks for it, or the others would never be freed. The last
- * free slot always is: its completion lets events->slots_free reach a caller that gets no slot
- * after it.
+ * Signal some slots even if no caller asks for it, or the others would never be freed. The last one
+ * that can be had always is: its completion lets events->slots_free reach a caller that gets no
+ * slot after it, or has got none while this one had more requests than it needed.
  */
 static bool wr_slot_must_signal(const struct smc_qp *qp, const struct smc_wr_slot *slot)
 {
-	return slot->llc || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free);
+	return slot->llc || qp->unsignaled + 1 >= qp->nslots / 4 || list_empty(&qp->free) ||
+	       qp->wrs < SMC_WR_SLOT_WRS || qp->starved;
 }
 
 static void wr_fill_write(struct smc_qp *qp, const struct smc_wr_write *write,
@@ -461,7 +491,7 @@ static u32 wr_writes_len(const struct smc_wr_write *writes, int nwrites)
  * @slot: slot, with the message in its buffer
  * @len: bytes of the message
  * @writes: RDMA WRITEs, executed before the message is delivered
- * @nwrites: number of them, up to SMC_WR_WRITES_MAX
+ * @nwrites: number of them, up to SMC_WR_WRITES_MAX; none in a slot for LLC
  * @signal: request a completion of this slot; otherwise the slot completes with a later one
  *
  * All requests go with one ib_post_send(). Any context but hard interrupt; conn->lock may be held.
@@ -479,9 +509,11 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	int rc = -ENOTCONN;
 
 	if (nwrites < 0 || nwrites > SMC_WR_WRITES_MAX ||
+	    (nwrites && nwrites >= slot->wrs) ||
 	    len > (slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN))
 		return -EINVAL;
 	spin_lock_bh(&qp->sq_lock);
+	wr_slot_keep_wrs(slot, nwrites + 1);
 	if (!qp->broken)
 		rc = wr_chain_post(wr_chain_build(slot, len, writes, nwrites), &qp->chain.send,
 				   slot, wr_writes_len(writes, nwrites),
@@ -495,7 +527,7 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
  * @slot: slot, whose buffer is not used
  * @imm: the value, which events->received_imm of the peer gets
  * @writes: RDMA WRITEs
- * @nwrites: number of them, from 1 to SMC_WR_WRITES_MAX
+ * @nwrites: number of them, from 1 to SMC_WR_WRITES_MAX; the slot is none for LLC
  * @signal: as in smc_wr_post()
  *
  * Any context but hard interrupt; conn->lock may be held.
@@ -508,9 +540,10 @@ int smc_wr_post_imm(struct smc_wr_slot *slot, u32 imm, const struct smc_wr_write
 	struct smc_qp *qp = slot->qp;
 	int rc = -ENOTCONN;
 
-	if (nwrites < 1 || nwrites > SMC_WR_WRITES_MAX)
+	if (nwrites < 1 || nwrites > SMC_WR_WRITES_MAX || nwrites > slot->wrs)
 		return -EINVAL;
 	spin_lock_bh(&qp->sq_lock);
+	wr_slot_keep_wrs(slot, nwrites);
 	if (!qp->broken)
 		rc = wr_chain_post(wr_chain_build_imm(slot, imm, writes, nwrites),
 				   &qp->chain.writes[nwrites - 1].wr, slot,

@@ -20,11 +20,7 @@
 #include <smc/base/settings.h>
 #include "internal.h"
 
-/*
- * Sets of max_send_wr slots: one set waits for its completion, others can be filled. With three
- * sets of the default length the send queue has less than 256 requests: software RNICs clear twice
- * the memory for one more, in each first contact.
- */
+/* Sets of max_send_wr slots: one set waits for its completion, others can be filled. */
 #define SEND_BATCHES		3
 /* Sets of max_recv_wr receives with small buffers, for what the peer sends meanwhile. */
 #define RECV_BATCHES		4
@@ -32,8 +28,17 @@
 #define LLC_SLOTS		(4 + SMC_TAIL_PROBES + 1)
 #define SLOTS_MIN		(LLC_SLOTS + 2 * SEND_BATCHES)	/* net.smc.smcr_max_send_wr is 2 */
 #define EXTRA_WRS		1	/* the drain marker */
-/* Send requests of @nslots slots and the drain marker; LLC messages have no WRITEs. */
-#define SEND_WRS(nslots)	(((nslots) - LLC_SLOTS) * SMC_WR_SLOT_WRS + LLC_SLOTS + EXTRA_WRS)
+/*
+ * Requests that a CDC slot has on average: a WRITE and the message, or two WRITEs. Slots of more
+ * are rare, and then there are fewer slots (qp->wrs). With three sets of the default length the
+ * send queue has less than 128 requests: software RNICs clear twice the memory for one more, in
+ * each first contact.
+ */
+#define SLOT_WRS_USUAL		2
+/* Requests for CDC: the last slot can be of any length, too. */
+#define CDC_WRS(nslots)		(((nslots) - LLC_SLOTS) * SLOT_WRS_USUAL + SMC_WR_SLOT_WRS)
+/* Send requests with @nslots slots, the drain marker included; LLC messages have no WRITEs. */
+#define SEND_WRS(nslots)	(CDC_WRS(nslots) + LLC_SLOTS + EXTRA_WRS)
 /* As large in a send queue as the inline data that devices have room for. */
 #define GATHER_MAX		16
 
@@ -83,6 +88,7 @@ static int qp_create_slots(struct smc_qp *qp)
 	big = qp_alloc_mem(qp, SMC_WR_LLC_MAX, DMA_TO_DEVICE);
 	if (!qp->slots || !big)
 		return -ENOMEM;
+	qp->wrs = CDC_WRS(qp->nslots);
 	for (i = 0; i < qp->nslots; i++) {
 		if (!(i % PIECE_MSGS))
 			small = qp_alloc_mem(qp, PIECE_MSGS * MSG_STRIDE, DMA_TO_DEVICE);
@@ -185,6 +191,14 @@ static int qp_create_ib_qp(struct smc_qp *qp)
 	return 0;
 }
 
+/* Return how many slots so many send requests are for; 0: not even those for LLC. */
+static u32 qp_slots_of_wrs(u32 wrs)
+{
+	u32 least = SEND_WRS(LLC_SLOTS);
+
+	return wrs < least ? 0 : LLC_SLOTS + (wrs - least) / SLOT_WRS_USUAL;
+}
+
 /*
  * Set the queue lengths: those of the namespace (net.smc.*), within the limits of the device.
  * Slots complete in batches, so there are several times as many, and receives, if their buffers are
@@ -204,8 +218,7 @@ static int qp_set_depth(struct smc_qp *qp, const struct smc_settings *sn)
 	/* so few that the peer does not miss them */
 	qp->recv_batch.size = clamp_t(u32, qp->nrecvs / 16, 1, SMC_WR_RECV_BATCH);
 	qp->nslots = min3(READ_ONCE(sn->max_send_wr) * SEND_BATCHES + LLC_SLOTS,
-			  (max_wr - EXTRA_WRS) / SMC_WR_SLOT_WRS,
-			  (max_cqe - EXTRA_WRS - qp->nrecvs - 1) / SMC_WR_SLOT_WRS);
+			  qp_slots_of_wrs(max_wr), qp_slots_of_wrs(max_cqe - qp->nrecvs - 1));
 	return qp->nslots < SLOTS_MIN ? -EOPNOTSUPP : 0;
 }
 

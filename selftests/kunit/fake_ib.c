@@ -225,7 +225,7 @@ static int fake_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 			notify = true;
 			continue;
 		}
-		copy = fake_wr_copy_send(wr);
+		copy = qp->nsends < qp->cap.max_send_wr ? fake_wr_copy_send(wr) : NULL;
 		if (!copy) {
 			rc = -ENOMEM;
 			break;

@@ -376,7 +376,7 @@ static void upgrade_go_keeps_link(struct kunit *test)
 	struct smc_wr_slot *taken[64], *slot;
 	struct smc_link *third;
 	struct upgrade_env u;
-	u32 n = 0;
+	u32 n = 0, spare;
 
 	upgrade_begin_asked(test, &u);
 	smc_link_hold_conns(u.e.second, true);
@@ -386,6 +386,9 @@ static void upgrade_go_keeps_link(struct kunit *test)
 		taken[n++] = slot;
 	KUNIT_ASSERT_GT(test, n, 1);
 	KUNIT_ASSERT_LT(test, n, ARRAY_SIZE(taken));
+	/* one slot, and the requests that it leaves are not enough for another one */
+	spare = u.e.first->qp->wrs;
+	u.e.first->qp->wrs = 0;
 	smc_wr_slot_put(taken[--n]);
 	smc_lgr_del_link(u.e.second, SMC_LINK_ADMIN);
 	flush_delayed_work(&u.e.conn->work);
@@ -398,6 +401,7 @@ static void upgrade_go_keeps_link(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, smc_conn_reachable_slots(u.e.conn) & BIT(third->slot));
 	smc_link_get(u.e.first);
 	smc_link_add_conn(u.e.first);
+	u.e.first->qp->wrs += spare;
 	while (n)
 		smc_wr_slot_put(taken[--n]);
 	upgrade_env_work(&u);

@@ -32,9 +32,10 @@ static void wr_create(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 	/* no receives before the peer is known */
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, 0);
-	/* room for the SEND and WRITEs of each CDC slot, the LLC slots, and the drain marker */
-	KUNIT_EXPECT_GE(test, t->fqp->cap.max_send_wr,
-			WR_ENV_CDC_SLOTS * (1 + SMC_WR_WRITES_MAX) + WR_ENV_LLC_SLOTS + 1);
+	/* room for the requests of CDC slots, the LLC slots, and the drain marker */
+	KUNIT_EXPECT_EQ(test, t->fqp->cap.max_send_wr, WR_ENV_CDC_WRS + WR_ENV_LLC_SLOTS + 1);
+	/* a power of two, and software RNICs clear twice the memory */
+	KUNIT_EXPECT_LT(test, t->fqp->cap.max_send_wr, 128);
 	KUNIT_EXPECT_GE(test, t->fqp->cap.max_recv_wr, WR_ENV_RECVS + 1);
 }
 
@@ -60,7 +61,7 @@ static void wr_create_fails(struct kunit *test)
 	fake->fail_modify = IB_QPS_INIT;
 	KUNIT_EXPECT_EQ(test, wr_create_error(t), -EIO);
 	fake->fail_modify = -1;
-	fake->ib.attrs.max_qp_wr = 30;
+	fake->ib.attrs.max_qp_wr = WR_ENV_LLC_SLOTS + 6 * 2 + 5;
 	KUNIT_EXPECT_EQ(test, wr_create_error(t), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->npd), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake->ncq), 0);
@@ -92,13 +93,15 @@ static void wr_create_small(struct kunit *test)
 	u32 n = 0;
 
 	t->fake->sdev->max_inline = 256;
-	t->fake->wr_limit = 200;
-	wr_env_make_qp(test);
+	t->fake->wr_limit = 100;
+	wr_env_connected(test);
 	KUNIT_EXPECT_EQ(test, t->qp->nslots, WR_ENV_SLOTS / 2);
 	KUNIT_EXPECT_EQ(test, t->qp->max_inline, 256);
 	KUNIT_EXPECT_EQ(test, t->fake->sdev->max_inline, 256);
-	while ((slot = smc_wr_slot_get(t->qp)))
+	while ((slot = smc_wr_slot_get(t->qp))) {
+		KUNIT_ASSERT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, false), 0);
 		n++;
+	}
 	KUNIT_EXPECT_EQ(test, n, WR_ENV_SLOTS / 2 - WR_ENV_LLC_SLOTS);
 }
 
@@ -113,10 +116,13 @@ static void wr_create_depth(struct kunit *test)
 		{ 2, 2, 65536, 6 + WR_ENV_LLC_SLOTS, 2, .one_sge = true },
 		{ 50, 70, 65536, 150 + WR_ENV_LLC_SLOTS, 280 },
 		{ 50, 70, 65536, 150 + WR_ENV_LLC_SLOTS, 70, .one_sge = true },
-		/* 4096 requests: five for each slot, and one of either kind for the drain */
-		{ 2048, 2048, 65536, 819, 4095 },
+		/*
+		 * 4096 requests: two for each slot, three more, and one of either kind for the
+		 * drain
+		 */
+		{ 2048, 2048, 65536, WR_ENV_LLC_SLOTS + 2041, 4095 },
 		/* all of them complete in one CQ, a quarter of which is for receives */
-		{ 2048, 2048, 1000, 149, 250 },
+		{ 2048, 2048, 1000, WR_ENV_LLC_SLOTS + 367, 250 },
 	};
 	struct smc_settings *sn = smc_settings_get(&init_net);
 	struct wr_env *t = test->priv;
@@ -221,10 +227,10 @@ static void wr_connect(struct kunit *test)
 static void wr_slots(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
-	struct smc_wr_slot *slots[WR_ENV_CDC_SLOTS];
+	struct smc_wr_slot *slots[WR_ENV_CDC_HELD];
 	u32 i, j;
 
-	for (i = 0; i < WR_ENV_CDC_SLOTS; i++) {
+	for (i = 0; i < WR_ENV_CDC_HELD; i++) {
 		slots[i] = smc_wr_slot_get(t->qp);
 		KUNIT_ASSERT_NOT_NULL(test, slots[i]);
 		KUNIT_EXPECT_FALSE(test, slots[i]->llc);
@@ -249,6 +255,86 @@ static void wr_slots(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_NOT_NULL(test, smc_wr_slot_get(t->qp));
 	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+}
+
+/* Post what a slot can have at most; return whether it was signaled. */
+static bool wr_post_longest(struct kunit *test, struct smc_wr_slot *slot, u64 cookie)
+{
+	struct wr_env *t = test->priv;
+	struct smc_wr_write writes[SMC_WR_WRITES_MAX] = { };
+
+	slot->done = wr_env_done;
+	slot->owner = t;
+	slot->cookie = cookie;
+	KUNIT_ASSERT_EQ(test, 0,
+			smc_wr_post(slot, SMC_WR_MSG_LEN, writes, SMC_WR_WRITES_MAX, false));
+	return slot->signaled;
+}
+
+/*
+ * Long slots take the requests of others: the send queue does not overflow, and nobody waits in
+ * vain.
+ */
+static void wr_slots_long(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_slot *slot;
+	bool signaled = false;
+	u32 n;
+
+	for (n = 0; (slot = smc_wr_slot_get(t->qp)); n++)
+		signaled = wr_post_longest(test, slot, n + 1);
+	KUNIT_EXPECT_EQ(test, n, WR_ENV_CDC_HELD);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, n * (1 + SMC_WR_WRITES_MAX));
+	KUNIT_EXPECT_TRUE(test, signaled);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	/* LLC has requests of its own, in whatever slot */
+	for (n = 0; (slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN)); n++) {
+		KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, NULL, 0, true), 0);
+		KUNIT_EXPECT_EQ(test, t->qp->broken, false);
+	}
+	KUNIT_EXPECT_EQ(test, n, WR_ENV_LLC_SLOTS + WR_ENV_CDC_WRS % (1 + SMC_WR_WRITES_MAX));
+	fake_ib_complete(t->fqp, t->fqp->nsends, IB_WC_SUCCESS);
+	KUNIT_EXPECT_GE(test, t->slots_free, 1);
+	KUNIT_EXPECT_EQ(test, t->qp->wrs, WR_ENV_CDC_WRS);
+	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
+}
+
+/* Who got no slot while another one had more requests than it needed then hears of those. */
+static void wr_slots_returned(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_slot *slots[WR_ENV_CDC_HELD];
+	u32 i;
+
+	for (i = 0; i < WR_ENV_CDC_HELD; i++)
+		slots[i] = smc_wr_slot_get(t->qp);
+	KUNIT_EXPECT_NULL(test, smc_wr_slot_get(t->qp));
+	for (i = 0; i < WR_ENV_CDC_HELD; i++)
+		KUNIT_ASSERT_EQ(test, smc_wr_post(slots[i], SMC_WR_MSG_LEN, NULL, 0, false), 0);
+	KUNIT_EXPECT_TRUE(test, slots[0]->signaled);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 0);
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->slots_free, 1);
+	KUNIT_EXPECT_NOT_NULL(test, smc_wr_slot_get(t->qp));
+}
+
+/* No WRITEs in slots that have no requests for them. */
+static void wr_slots_llc_writes(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	struct smc_wr_write writes[1] = { };
+	struct smc_wr_slot *slot;
+	u32 i;
+
+	for (i = 0; i < WR_ENV_SLOTS; i++) {
+		slot = smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN);
+		KUNIT_ASSERT_NOT_NULL(test, slot);
+		KUNIT_EXPECT_EQ(test, smc_wr_post(slot, SMC_WR_MSG_LEN, writes, 1, true), -EINVAL);
+		if (slot->llc)
+			KUNIT_EXPECT_EQ(test, smc_wr_post_imm(slot, 1, writes, 1, true), -EINVAL);
+	}
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends, 0);
 }
 
 static void wr_slots_llc(struct kunit *test)
@@ -588,9 +674,10 @@ static void wr_slots_churn(struct kunit *test)
 	wr_env_post_one(test, ++cookie, true);
 	fake_ib_complete(t->fqp, WR_ENV_SLOTS, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->done, cookie);
-	while (smc_wr_slot_get(t->qp))
+	KUNIT_EXPECT_EQ(test, t->qp->wrs, WR_ENV_CDC_WRS);
+	while (smc_wr_slot_get_llc(t->qp, SMC_WR_MSG_LEN))
 		n++;
-	KUNIT_EXPECT_EQ(test, n, WR_ENV_CDC_SLOTS);
+	KUNIT_EXPECT_EQ(test, n, WR_ENV_SLOTS);
 }
 
 /* ---- failure ---- */
@@ -1237,6 +1324,9 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_connect_fails),
 	KUNIT_CASE(wr_connect),
 	KUNIT_CASE(wr_slots),
+	KUNIT_CASE(wr_slots_long),
+	KUNIT_CASE(wr_slots_returned),
+	KUNIT_CASE(wr_slots_llc_writes),
 	KUNIT_CASE(wr_slots_llc),
 	KUNIT_CASE(wr_slots_llc_starved),
 	KUNIT_CASE(wr_post_sizes),

@@ -11,6 +11,9 @@
 /* Queue lengths with the default settings of a namespace; the LLC slots include the probes'. */
 #define WR_ENV_PROBES		3
 #define WR_ENV_CDC_SLOTS	48
+/* Requests for them: two each, and one slot of any length; so many can be held and not posted. */
+#define WR_ENV_CDC_WRS		(2 * WR_ENV_CDC_SLOTS + 1 + SMC_WR_WRITES_MAX)
+#define WR_ENV_CDC_HELD		(WR_ENV_CDC_WRS / (1 + SMC_WR_WRITES_MAX))
 #define WR_ENV_LLC_SLOTS	(4 + WR_ENV_PROBES + 1)
 #define WR_ENV_SLOTS		(WR_ENV_CDC_SLOTS + WR_ENV_LLC_SLOTS)
 #define WR_ENV_RECVS		192

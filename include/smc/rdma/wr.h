@@ -55,6 +55,8 @@ struct smc_wr_events {
  * @posted: in the posted list
  * @signaled: the device reports the completion of the SEND
  * @probe: posted as a tail probe, without a message (rdma/tail_probe.c)
+ * @wrs: requests of qp->wrs that it has: as many as it may need, and from the post on those that it
+ *	has posted; 0: free, or reserved for LLC
  * @since: jiffies at the post
  * @bytes: total length of the WRITEs; counted in qp->bytes while posted
  * @started: ns (ktime) at the post; 0 if the latency is not measured: unsignaled, or a probe
@@ -78,6 +80,7 @@ struct smc_wr_slot {
 	bool posted;
 	bool signaled;
 	bool probe;
+	u8 wrs;
 	unsigned long since;
 	u32 bytes;
 	u64 started;
@@ -214,6 +217,7 @@ struct smc_wr_recv_batch {
  * @qp_mutex: serialises state changes and destruction of @qp
  * @sq_lock: protects posting, the slot lists and @broken; BHs off
  * @free: free slots for CDC
+ * @wrs: send requests that these may take; most slots need few of them, so it may end first
  * @free_llc: free slots reserved for LLC; the big one is the last
  * @posted: posted slots, in posting order
  * @chain: what is being posted; under @sq_lock
@@ -269,6 +273,7 @@ struct smc_qp {
 	struct mutex qp_mutex;
 	spinlock_t sq_lock;
 	struct list_head free;
+	u32 wrs;
 	struct list_head free_llc;
 	struct list_head posted;
 	struct smc_wr_chain chain;
