@@ -26,8 +26,10 @@
  * that reach the queue pair through a link may call the slot functions until then, and get no
  * slots or -ENOTCONN.
  *
- * Receive queue: all receives are posted before RTR, and posted again, some at a time, after their
- * messages were delivered. A message is valid during events->received only.
+ * Receive queue: as many receives as a peer has send slots are posted before RTR, and each message
+ * that arrives has some more posted, until all are: most are needed under load only, and each of
+ * them costs the first contact. Receives are posted again, some at a time, after their messages
+ * were delivered. A message is valid during events->received only.
  *
  * Failure: the first failed completion, refused post or asynchronous event sets qp->broken. Nothing
  * is posted afterwards, and events->broken is called once. The link then fences and drains.
@@ -51,6 +53,13 @@
 #include <smc/base/stats.h>
 #include <smc/proto/link_pick.h>
 #include "rdma/internal.h"
+
+/*
+ * Receives of a new queue pair: a third of them, but so many at least. That is more than a peer of
+ * either family has slots in its send queue, with the default settings: so many messages can arrive
+ * before it needs an acknowledgment of our RNIC.
+ */
+#define RECVS_FIRST_MIN	64
 
 /* ---- failure ---- */
 
@@ -667,22 +676,31 @@ static int wr_recv_post(struct smc_wr_recv *recv)
 	return 0;
 }
 
+/* Post up to @n receives that were not posted so far. Return 0, or the error of the device. */
+static int wr_recv_post_new(struct smc_qp *qp, u32 n)
+{
+	int rc = 0;
+
+	lockdep_assert_held(&qp->sq_lock);
+	for (; n && qp->nposted < qp->nrecvs && !rc; n--)
+		rc = wr_recv_post(&qp->recvs[qp->nposted++]);
+	return rc;
+}
+
 /**
- * smc_wr_post_recvs() - Post all receive requests
+ * smc_wr_post_recvs() - Post the first receive requests
  * @qp: queue pair in INIT, none of whose receives was posted
  *
- * Any context but hard interrupt.
+ * The others follow as messages arrive: wr_recv_done(). Any context but hard interrupt.
  *
  * Return: 0, or the error of the device.
  */
 int smc_wr_post_recvs(struct smc_qp *qp)
 {
-	int rc = 0;
-	u32 i;
+	int rc;
 
 	spin_lock_bh(&qp->sq_lock);
-	for (i = 0; i < qp->nrecvs && !rc; i++)
-		rc = wr_recv_post(&qp->recvs[i]);
+	rc = wr_recv_post_new(qp, max_t(u32, qp->nrecvs / 3, RECVS_FIRST_MIN));
 	if (!rc && qp->recv_batch.n)
 		rc = wr_recv_post_batch(qp);
 	spin_unlock_bh(&qp->sq_lock);
@@ -771,6 +789,8 @@ static void wr_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	spin_lock(&qp->sq_lock);
 	if (!qp->broken && !smc_fault_hit(SMC_FAULT_LOSE_RECV))
 		rc = wr_recv_post(recv);
+	if (unlikely(qp->nposted < qp->nrecvs) && !qp->broken && !rc)
+		rc = wr_recv_post_new(qp, qp->recv_batch.size);
 	spin_unlock(&qp->sq_lock);
 	wr_bh_enable(bh);
 	if (rc)

@@ -128,7 +128,7 @@ static void wr_create_depth(struct kunit *test)
 	struct wr_env *t = test->priv;
 	struct smc_qp_attr attr = wr_env_attr();
 	struct smc_wr_slot *slot;
-	u32 i, n;
+	u32 i, n, first;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		sn->max_send_wr = cases[i].send;
@@ -139,10 +139,12 @@ static void wr_create_depth(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nslots, cases[i].nslots, "case %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, t->qp->nrecvs, cases[i].nrecvs, "case %u", i);
 		KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), 0);
-		KUNIT_EXPECT_EQ_MSG(test, t->fqp->nrecvs, cases[i].nrecvs, "case %u", i);
+		first = max_t(u32, cases[i].nrecvs / 3, WR_ENV_RECVS_FIRST);
+		first = min(cases[i].nrecvs, first);
+		KUNIT_EXPECT_EQ_MSG(test, t->fqp->nrecvs, first, "case %u", i);
 		/* in chains, the last of which may be shorter */
 		n = clamp(cases[i].nrecvs / 16, 1U, (u32)SMC_WR_RECV_BATCH);
-		KUNIT_EXPECT_EQ_MSG(test, t->fqp->recv_posts, DIV_ROUND_UP(cases[i].nrecvs, n),
+		KUNIT_EXPECT_EQ_MSG(test, t->fqp->recv_posts, DIV_ROUND_UP(first, n),
 				    "case %u", i);
 		/* every slot can be filled, also at the end of a piece of memory */
 		for (n = 0; (slot = smc_wr_slot_get(t->qp)); n++) {
@@ -203,9 +205,9 @@ static void wr_connect_fails(struct kunit *test)
 		wr_env_end_qp(t);
 	}
 	wr_env_make_qp(test);
-	t->fake->fail_recv_after = WR_ENV_RECVS / 2;
+	t->fake->fail_recv_after = WR_ENV_RECVS_FIRST / 2;
 	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -ENOMEM);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS / 2);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_FIRST / 2);
 	KUNIT_EXPECT_EQ(test, t->fqp->state, IB_QPS_INIT);
 	t->fake->fail_recv_after = -1;
 	wr_env_end_qp(t);
@@ -217,9 +219,9 @@ static void wr_connect(struct kunit *test)
 	struct wr_env *t = wr_env_connected(test);
 	struct smc_qp_attr attr = wr_env_attr();
 
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_FIRST);
 	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -ENOTCONN);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_FIRST);
 }
 
 /* ---- slots ---- */
@@ -1205,6 +1207,7 @@ static const u32 sizes[] = { 44, 1, 63, 64, 65, 0, 255, 4096, 8191, 8192, 8192, 
 static void wr_receive(struct kunit *test)
 {
 	wr_env_connected(test);
+	wr_env_warm_up(test);
 	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes), SMC_WR_RECV_BATCH);
 }
 
@@ -1218,6 +1221,60 @@ static void wr_receive_one_sge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_LONG);
 	KUNIT_EXPECT_EQ(test, t->fqp->cap.max_recv_sge, 1);
 	wr_receive_sizes(test, sizes, ARRAY_SIZE(sizes), WR_ENV_RECVS_LONG / 16);
+}
+
+/* Return whether two of the posted receives have the same memory. */
+static bool wr_receives_twice(const struct fake_ib_qp *fqp)
+{
+	const struct fake_ib_wr *a, *b;
+
+	list_for_each_entry(a, &fqp->recvs, entry) {
+		b = a;
+		list_for_each_entry_continue(b, &fqp->recvs, entry)
+			if (a->sge[0].addr == b->sge[0].addr)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * A new queue pair has few receives; each message has a batch more posted, until all are, and none
+ * of them twice.
+ */
+static void wr_receive_more(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	const u32 batches = (WR_ENV_RECVS - WR_ENV_RECVS_FIRST) / SMC_WR_RECV_BATCH;
+	u8 buf[SMC_WR_MSG_LEN] = { };
+	u32 i, out;
+
+	for (i = 1; i <= 3 * WR_ENV_RECVS; i++) {
+		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+		out = t->fqp->nrecvs + t->qp->recv_batch.n;
+		KUNIT_ASSERT_EQ(test, out,
+				WR_ENV_RECVS_FIRST + min(i, batches) * SMC_WR_RECV_BATCH);
+	}
+	KUNIT_EXPECT_FALSE(test, wr_receives_twice(t->fqp));
+	KUNIT_EXPECT_EQ(test, t->received, 3 * WR_ENV_RECVS);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+}
+
+/*
+ * If the device refuses further receives, the queue pair breaks, as for one that is posted again.
+ */
+static void wr_receive_more_fails(struct kunit *test)
+{
+	struct wr_env *t = wr_env_connected(test);
+	u8 buf[SMC_WR_MSG_LEN] = { };
+
+	t->fake->fail_recv_after = 0;
+	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->received, 1);
+	KUNIT_EXPECT_EQ(test, t->broken, 1);
+	t->fake->fail_recv_after = -1;
+	/* nothing is posted afterwards */
+	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_FIRST - 2);
 }
 
 /* Memory to put a long message together is there from the first one on. */
@@ -1241,13 +1298,13 @@ static void wr_receive_all(struct kunit *test)
 	u8 buf[200];
 	u32 i;
 
-	for (i = 0; i < WR_ENV_RECVS + 1; i++) {
+	for (i = 0; i < 2 * WR_ENV_RECVS; i++) {
 		wr_fill_pattern(buf, sizeof(buf));
 		buf[0] = i;
 		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
 		KUNIT_EXPECT_MEMEQ(test, t->bytes, buf, sizeof(buf));
 	}
-	KUNIT_EXPECT_EQ(test, t->received, WR_ENV_RECVS + 1);
+	KUNIT_EXPECT_EQ(test, t->received, 2 * WR_ENV_RECVS);
 }
 
 /* A message with an invalid length from the device is dropped. */
@@ -1256,6 +1313,7 @@ static void wr_receive_bad_length(struct kunit *test)
 	struct wr_env *t = wr_env_connected(test);
 	u8 buf[64] = { };
 
+	wr_env_warm_up(test);
 	fake_ib_receive(t->fqp, buf, sizeof(buf), SMC_WR_LLC_MAX + 1, IB_WC_SUCCESS);
 	fake_ib_receive(t->fqp, buf, sizeof(buf), U32_MAX, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, t->received, 0);
@@ -1292,10 +1350,10 @@ static void wr_receive_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	KUNIT_EXPECT_EQ(test, t->status, IB_WC_LOC_LEN_ERR);
 	KUNIT_EXPECT_EQ(test, t->received, 0);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS - 1);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_FIRST - 1);
 	/* The message is delivered, but the receive is not posted again. */
 	fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS - 2);
+	KUNIT_EXPECT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS_FIRST - 2);
 }
 
 static void wr_receive_no_repost(struct kunit *test)
@@ -1304,6 +1362,7 @@ static void wr_receive_no_repost(struct kunit *test)
 	u8 buf[64] = { };
 	u32 i;
 
+	wr_env_warm_up(test);
 	t->fake->fail_recv_after = SMC_WR_RECV_BATCH / 2;
 	for (i = 1; i <= SMC_WR_RECV_BATCH; i++) {
 		KUNIT_EXPECT_EQ(test, t->broken, 0);
@@ -1361,6 +1420,8 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE_SLOW(wr_reg_timeout),
 	KUNIT_CASE(wr_receive),
 	KUNIT_CASE(wr_receive_one_sge),
+	KUNIT_CASE(wr_receive_more),
+	KUNIT_CASE(wr_receive_more_fails),
 	KUNIT_CASE(wr_receive_first_long),
 	KUNIT_CASE(wr_receive_all),
 	KUNIT_CASE(wr_receive_bad_length),

@@ -140,6 +140,19 @@ struct wr_env *wr_env_connected(struct kunit *test)
 	return t;
 }
 
+/* Receive until all receives are posted, and the counts of the test begin at 0. */
+void wr_env_warm_up(struct kunit *test)
+{
+	struct wr_env *t = test->priv;
+	u8 buf[SMC_WR_MSG_LEN] = { };
+	u32 i;
+
+	for (i = 0; i < (WR_ENV_RECVS - WR_ENV_RECVS_FIRST) / SMC_WR_RECV_BATCH; i++)
+		fake_ib_receive(t->fqp, buf, sizeof(buf), sizeof(buf), IB_WC_SUCCESS);
+	KUNIT_ASSERT_EQ(test, t->fqp->nrecvs, WR_ENV_RECVS);
+	t->received = 0;
+}
+
 /* Take and post one CDC slot. Cookies count from 1. */
 struct smc_wr_slot *wr_env_post_one(struct kunit *test, u64 cookie, bool signal)
 {

@@ -17,6 +17,10 @@
 #define WR_ENV_LLC_SLOTS	(4 + WR_ENV_PROBES + 1)
 #define WR_ENV_SLOTS		(WR_ENV_CDC_SLOTS + WR_ENV_LLC_SLOTS)
 #define WR_ENV_RECVS		192
+/*
+ * Those that are posted before the first message; it and the following ones have the others posted.
+ */
+#define WR_ENV_RECVS_FIRST	64
 /* One scatter element: fewer receives, each with a long buffer. */
 #define WR_ENV_RECVS_LONG	48
 
@@ -73,6 +77,7 @@ void wr_env_make_qp(struct kunit *test);
 void wr_env_end_qp(struct wr_env *t);
 struct smc_qp_attr wr_env_attr(void);
 struct wr_env *wr_env_connected(struct kunit *test);
+void wr_env_warm_up(struct kunit *test);
 struct smc_wr_slot *wr_env_post_one(struct kunit *test, u64 cookie, bool signal);
 
 #endif

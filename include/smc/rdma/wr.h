@@ -289,6 +289,7 @@ struct smc_qp {
 	struct smc_wr_slot *slots;
 	struct smc_wr_recv *recvs;
 	u32 nrecvs;
+	u32 nposted;
 	u32 recv_len;
 	struct smc_wr_recv_batch recv_batch;
 	u8 *long_buf;
