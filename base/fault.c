@@ -127,6 +127,7 @@ static struct fault_site_state fault_sites[] = {
 	SITE(CONN, "run"),
 	SITE(CONN_ENTRY, "run"),
 	SITE(CONN_INDEX, "run"),
+	SITE(CONN_STOCK, "run"),
 	SITE(ORPHAN, "run"),
 
 	SITE(LINK, "run"),

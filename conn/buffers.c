@@ -14,6 +14,8 @@
 #include <linux/memcontrol.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
@@ -45,6 +47,8 @@
  * time, to find an element of that region, or to add the next one.
  */
 #define GROW_BUSY	(HZ / 100)
+/* From the end of a first contact until the group gets memory for the next connections. */
+#define STOCK_DELAY	(HZ / 50)
 /*
  * To announce an RMB, all in all. A CLC message follows, and foreign peers wait 6 s for that before
  * they reset the connection.
@@ -78,8 +82,8 @@ struct conn_supply {
  * Map a region for one link of the group, and register it if it is announced at once. An error on
  * a link that is ending is ignored, unless the new connection uses this link.
  */
-static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
-			       struct smc_link *link, const struct conn_supply *supply)
+static int conn_region_to_link(struct smc_region *region, struct smc_link *link,
+			       const struct conn_supply *supply)
 {
 	int rc;
 
@@ -87,7 +91,7 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
 	/* a link that is being set up registers all regions when it becomes usable */
 	if (!rc && supply->announce && smc_link_usable(link)) {
 		rc = smc_region_register(region, link->slot);
-		smc_stats_inc(conn->net, SMC_STAT_MR_REG);
+		smc_stats_inc(link->lgr->net, SMC_STAT_MR_REG);
 	}
 	if (link != supply->link && smc_link_is_ending(link))
 		return 0;
@@ -101,11 +105,10 @@ static int conn_region_to_link(struct smc_conn *conn, struct smc_region *region,
  * sent for it. None is needed if an element has become free while this waited for the mutex.
  * @added: set if there is one more.
  */
-static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 size,
+static int conn_pool_grow(struct smc_lgr *lgr, enum smc_region_kind kind, u32 size,
 			  const struct conn_supply *supply, bool *added)
 {
 	struct smc_link *link = supply->link;
-	struct smc_lgr *lgr = conn->lgr;
 	struct smc_region *region;
 	struct smc_link *other;
 	bool again;
@@ -128,7 +131,7 @@ static int conn_pool_grow(struct smc_conn *conn, enum smc_region_kind kind, u32 
 		return region ? PTR_ERR(region) : -ENOMEM;
 	}
 	smc_lgr_for_each_link(lgr, other) {
-		rc = conn_region_to_link(conn, region, other, supply);
+		rc = conn_region_to_link(region, other, supply);
 		if (rc) {
 			smc_link_put(other);
 			break;
@@ -190,7 +193,8 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 			/* whether this waited or not, the pool may have changed: try again */
 			grower = smc_pool_grow_begin(pool, kind, SMC_LGR_POLL);
 		else
-			rc = tries-- ? conn_pool_grow(conn, kind, size, supply, &grown) : -ENOMEM;
+			rc = tries-- ? conn_pool_grow(conn->lgr, kind, size, supply, &grown) :
+				       -ENOMEM;
 		if (rc && rc != -ENOENT)
 			break;
 	}
@@ -205,22 +209,32 @@ static int conn_elem_take(struct smc_conn *conn, enum smc_region_kind kind, u32 
 /*
  * Take a send ring of full size: without one the connection had better be TCP. It keeps that where
  * memory is short, as others may have taken the rest when it needs one. Where there is plenty, it
- * gets a small one, and the ring is left to whoever writes first.
+ * gets a small one, and the ring is left to whoever writes first. In a new group that has plenty
+ * the ring is added when the connection stands (smc_conn_stock_pool()), and counted here.
  */
 static int conn_take_ring(struct smc_conn *conn, const struct conn_supply *supply)
 {
 	struct smc_elem *elem = &conn->tx.elem, first = {};
+	struct smc_pool *pool = &conn->lgr->pool;
 	int rc;
 
+	if (!supply->announce && smc_pool_has_plenty(pool) &&
+	    !smc_pool_count_elems(pool, SMC_REGION_SND, conn->tx.want)) {
+		rc = conn_elem_take(conn, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, supply, elem);
+		if (!rc)
+			conn_count_elem(conn, SMC_REGION_SND, conn->tx.want, true);
+		if (!rc || rc == -ECANCELED)
+			return rc;
+	}
 	rc = conn_elem_take(conn, SMC_REGION_SND, conn->tx.want, supply, elem);
-	if (rc || !smc_pool_has_plenty(&conn->lgr->pool))
+	if (rc || !smc_pool_has_plenty(pool))
 		return rc;
 	rc = conn_elem_take(conn, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, supply, &first);
 	/* no small one is to be had, whatever the limits say: it has what it needs */
 	if (rc)
 		return rc == -ECANCELED ? rc : 0;
 	elem->used = 0;
-	smc_elem_free(&conn->lgr->pool, elem, false);
+	smc_elem_free(pool, elem, false);
 	*elem = first;
 	return 0;
 }
@@ -355,7 +369,7 @@ static int conn_growth_take(struct smc_conn *conn, u32 size, const struct conn_s
 	if (rc) {
 		if (!smc_pool_grow_extra_begin(pool))
 			return -EBUSY;
-		rc = conn_pool_grow(conn, SMC_REGION_SND, size, supply, &grown);
+		rc = conn_pool_grow(conn->lgr, SMC_REGION_SND, size, supply, &grown);
 		smc_pool_grow_extra_end(pool);
 		if (!rc && smc_elem_take(pool, SMC_REGION_SND, size, elem))
 			rc = -EBUSY;
@@ -752,14 +766,103 @@ void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *un
  */
 int smc_conn_register_buffers(struct smc_conn *conn)
 {
+	struct smc_pool *pool = &conn->lgr->pool;
+	u32 n;
 	int rc;
 
 	mutex_lock(&conn->lgr->mutex);
-	rc = smc_pool_register_link(&conn->lgr->pool, conn->link->slot);
+	rc = smc_pool_register_link(pool, conn->link->slot);
+	n = pool->nregions[SMC_REGION_RMB] + pool->nregions[SMC_REGION_SND];
 	mutex_unlock(&conn->lgr->mutex);
-	/* one of RMBEs, one of rings of full size, one of first rings */
 	if (!rc)
-		smc_stats_add(conn->net, SMC_STAT_MR_REG,
-			      conn->tx.elem.size == SMC_ELEM_SIZE_FIRST ? 3 : 2);
+		smc_stats_add(conn->net, SMC_STAT_MR_REG, n);
 	return rc;
+}
+
+/* ---- what a new group gets after its first connection -------------------------------------- */
+
+/**
+ * struct conn_stock - memory that a new group gets when its first connection stands
+ * @work: adds it
+ * @lgr: group, with a reference
+ * @memcg: cgroup of the first connection, to charge it to; with a reference; NULL: none
+ * @ring: size of send rings
+ * @rmbe: size of RMBEs
+ */
+struct conn_stock {
+	struct delayed_work work;
+	struct smc_lgr *lgr;
+	struct mem_cgroup *memcg;
+	u32 ring;
+	u32 rmbe;
+};
+
+/* Add a region unless the pool has @enough elements, or a connection is adding one. */
+static void conn_stock_add(struct smc_lgr *lgr, enum smc_region_kind kind, u32 size, u32 enough)
+{
+	struct conn_supply supply = {
+		.announce = true, .need = SMC_REGION_AHEAD, .cancel = &lgr->dead,
+	};
+	bool added;
+
+	if (smc_pool_count_elems(&lgr->pool, kind, size) >= enough ||
+	    !smc_pool_grow_begin(&lgr->pool, kind, 0))
+		return;
+	supply.link = smc_lgr_pick_link(lgr);
+	if (supply.link) {
+		conn_pool_grow(lgr, kind, size, &supply, &added);
+		smc_link_put(supply.link);
+	}
+	smc_pool_grow_end(&lgr->pool, kind);
+}
+
+static void conn_stock_work_fn(struct work_struct *work)
+{
+	struct conn_stock *stock = container_of(to_delayed_work(work), struct conn_stock, work);
+	struct smc_lgr *lgr = stock->lgr;
+	struct mem_cgroup *old;
+
+	old = set_active_memcg(stock->memcg);
+	if (!READ_ONCE(lgr->dead)) {
+		conn_stock_add(lgr, SMC_REGION_SND, stock->ring, 1);
+		conn_stock_add(lgr, SMC_REGION_RMB, stock->rmbe,
+			       min(lgr->pool.conns_max, (u32)SMC_POOL_RMBES_KEPT));
+	}
+	set_active_memcg(old);
+	mem_cgroup_put(stock->memcg);
+	kfree(stock);
+	smc_lgr_put(lgr);	/* freed by a work of another queue, if this is the last one */
+}
+
+/**
+ * smc_conn_stock_pool() - Have memory added that the first connection of a group did not wait for
+ * @conn: first connection of its group, which stands
+ * @memcg: cgroup to charge, which the caller holds; NULL: none
+ *
+ * A send ring of full size, for whoever writes first, and an RMBE for the next connection: adding
+ * an RMB takes a message to the peer and its response. If memory is short nothing is added, and
+ * whoever needs it adds it. Both ends do this after the first bytes had their chance to go.
+ *
+ * Context: Process, sleeps.
+ */
+void smc_conn_stock_pool(struct smc_conn *conn, struct mem_cgroup *memcg)
+{
+	struct smc_lgr *lgr = conn->lgr;
+	struct conn_stock *stock;
+
+	stock = smc_fault_null(CONN_STOCK, kzalloc(sizeof(*stock), GFP_KERNEL | __GFP_NOWARN));
+	if (!stock)
+		return;
+	INIT_DELAYED_WORK(&stock->work, conn_stock_work_fn);
+	smc_lgr_get(lgr);
+	stock->lgr = lgr;
+#ifdef CONFIG_MEMCG
+	if (memcg) {
+		css_get(&memcg->css);
+		stock->memcg = memcg;
+	}
+#endif
+	stock->ring = conn->tx.want;
+	stock->rmbe = conn->rx.elem.size;
+	queue_delayed_work(lgr->wq, &stock->work, STOCK_DELAY);
 }

@@ -47,6 +47,7 @@
 #include <smc/base/fault.h>
 #include <smc/base/stats.h>
 #include <smc/base/trace.h>
+#include <smc/conn/buffers.h>
 #include <smc/conn/conn.h>
 #include <smc/handshake/admission.h>
 #include <smc/lgr/lgr.h>
@@ -175,6 +176,8 @@ static void hs_work(struct work_struct *work)
 	hs_count_outcome(ctx);
 	if (trace_smc_hs_end_enabled())
 		hs_trace_end(ctx);
+	if (ctx->res.outcome == SMC_HS_SMC && ctx->first)
+		smc_conn_stock_pool(ctx->res.conn, hs->memcg);
 	hs_undo(ctx);
 	res = ctx->res;
 	kfree(ctx);

@@ -88,6 +88,12 @@ u8 smc_elem_encode_size(u32 size)
 
 /* ---- regions ---- */
 
+/* Return whether the region is added only while half of each limit is free. */
+static bool region_wants_plenty(enum smc_region_need need)
+{
+	return need == SMC_REGION_EXTRA || need == SMC_REGION_AHEAD;
+}
+
 /* Return whether connections fail without the region. */
 static bool region_is_needed(enum smc_region_need need)
 {
@@ -98,8 +104,10 @@ static bool region_is_needed(enum smc_region_need need)
  * Number of elements of the next region: as many as the group has, up to one for each connection of
  * a full group; then few at a time, which replace those in quarantine. Memory is cleared and mapped
  * while a connection waits for it, and most groups have few connections; but for another RMB a
- * connection waits for the peer, too, which is short only with %SMC_REGION_FOUNDED. The first send
- * ring of full size goes to whoever writes, and few connections want one that they can do without.
+ * connection waits for the peer, too, which is short only with %SMC_REGION_FOUNDED: the first two
+ * RMBEs come one by one there, the second one most often ahead of the connection that needs it. The
+ * first send ring of full size goes to whoever writes, and few connections want one that they can
+ * do without.
  */
 static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
 			     enum smc_region_need need)
@@ -110,13 +118,15 @@ static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind k
 	lockdep_assert_held(&pool->mutex);
 	if (need == SMC_REGION_AGAIN)
 		return 8;
-	if (need == SMC_REGION_FOUNDED && kind == SMC_REGION_RMB)
-		return 2;
+	if (need == SMC_REGION_AHEAD || (need == SMC_REGION_FOUNDED && kind == SMC_REGION_RMB))
+		return 1;
 	list_for_each_entry(region, &pool->regions[kind], entry)
 		if (region->elem_size == size)
 			have += region->nelem;
 	if (have >= max)
 		return max / 8 + 1;
+	if (kind == SMC_REGION_RMB && have && have < SMC_POOL_RMBES_KEPT)
+		return 1;
 	if (kind == SMC_REGION_SND && (!have || size != SMC_ELEM_SIZE_FIRST))
 		few = need == SMC_REGION_EXTRA ? 2 : 1;
 	return min3(max(have, few), max - have, need == SMC_REGION_EXTRA ? 32 : max);
@@ -176,7 +186,7 @@ static bool pool_charge_kind(const struct smc_pool *pool, enum smc_region_kind k
 static int pool_charge(struct smc_pool *pool, enum smc_region_kind kind, u32 nelem, u32 size,
 		       enum smc_region_need need)
 {
-	bool extra = need == SMC_REGION_EXTRA;
+	bool extra = region_wants_plenty(need);
 	u64 bytes = (u64)nelem * size;
 	int rc;
 
@@ -282,8 +292,8 @@ static int region_fill(struct smc_region *region, u32 nelem, enum smc_region_nee
  * @kind: RMB or send region
  * @size: element size, from smc_elem_round_size(), or SMC_ELEM_SIZE_FIRST
  * @max_pages: pages that one MR of the link's device can cover
- * @need: who needs it; for SMC_REGION_EXTRA half of each limit stays free. Refusals of
- *	SMC_REGION_NEEDED and SMC_REGION_FOUNDED count in SMC_STAT_MEM_LIMITED.
+ * @need: who needs it; for SMC_REGION_EXTRA and SMC_REGION_AHEAD half of each limit stays free.
+ *	Refusals of SMC_REGION_NEEDED and SMC_REGION_FOUNDED count in SMC_STAT_MEM_LIMITED.
  *
  * The region has as many elements as @max_pages, @need and the size of the group allow, and fewer
  * if memory is short. It is not mapped, and smc_elem_take() does not see it; but it is in the pool,
@@ -322,7 +332,7 @@ struct smc_region *smc_region_alloc(struct smc_pool *pool, enum smc_region_kind 
 	for (; nelem; nelem /= 2) {
 		nelem = pool_elems_in_pages(nelem, size);
 		rc = region_fill(region, nelem, need);
-		if (!rc || (rc == -ENOMEM && need == SMC_REGION_EXTRA) ||
+		if (!rc || (rc == -ENOMEM && region_wants_plenty(need)) ||
 		    nelem == pool_elems_in_pages(1, size))
 			break;
 	}
@@ -456,21 +466,24 @@ static bool region_is_of_first_rings(const struct smc_region *region)
 }
 
 /*
- * Return whether another region is kept for the next connection. That needs an RMBE, a first ring
- * and a ring of full size, whatever that is.
+ * Return whether enough is left without the region. The next connection needs an RMBE, a first ring
+ * and a ring of full size, whatever that is. A group keeps the RMBE that it got ahead, too: to give
+ * it back and to add it again, both ends ask each other.
  */
 static bool region_is_spare(const struct smc_region *region)
 {
+	u32 kept = region->kind == SMC_REGION_RMB ? SMC_POOL_RMBES_KEPT : 1, left = 0;
 	const struct smc_region *other;
 
 	lockdep_assert_held(&region->pool->lock);
 	if (region->extra)
 		return true;
+	kept = min(kept, region->pool->conns_max);
 	list_for_each_entry(other, &region->pool->regions[region->kind], entry)
 		if (other != region && other->published && !other->extra &&
 		    region_is_of_first_rings(other) == region_is_of_first_rings(region))
-			return true;
-	return false;
+			left += other->nelem;
+	return left >= kept;
 }
 
 /**
@@ -479,8 +492,8 @@ static bool region_is_spare(const struct smc_region *region)
  * @kind: RMB or send region
  * @age: jiffies for which all its elements must have been free
  *
- * Takes the youngest such region. The last published RMB stays for the next connection, as do the
- * last region of first rings and the last one of others, but for those of SMC_REGION_EXTRA.
+ * Takes the youngest such region. %SMC_POOL_RMBES_KEPT RMBEs stay for the next connections, as do
+ * the last region of first rings and the last one of others, but for those of SMC_REGION_EXTRA.
  * Elements in quarantine count as used. Any context but hard interrupt.
  *
  * Return: the region, to be freed, published again or withdrawn by the caller; NULL: none.
@@ -618,6 +631,29 @@ bool smc_pool_has_free(struct smc_pool *pool, enum smc_region_kind kind, u32 siz
 	found = pool_find_free(pool, kind, size, &i);
 	spin_unlock_bh(&pool->lock);
 	return found;
+}
+
+/**
+ * smc_pool_count_elems() - Count the elements of a size, in use or free
+ * @pool: pool
+ * @kind: RMB or send region
+ * @size: element size, exactly
+ *
+ * Any context but hard interrupt. A snapshot.
+ *
+ * Return: their number, those of regions included that are not published.
+ */
+u32 smc_pool_count_elems(struct smc_pool *pool, enum smc_region_kind kind, u32 size)
+{
+	struct smc_region *region;
+	u32 n = 0;
+
+	spin_lock_bh(&pool->lock);
+	list_for_each_entry(region, &pool->regions[kind], entry)
+		if (region->elem_size == size)
+			n += region->nelem;
+	spin_unlock_bh(&pool->lock);
+	return n;
 }
 
 /**

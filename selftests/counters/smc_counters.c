@@ -24,7 +24,8 @@
 /* one region of rings of full size, one of first rings, and a second one of these */
 #define SND_REGION	(ELEM + 2 * FIRST)
 #define SND_REGIONS	(SND_REGION + 8 * FIRST)
-/* the first RMB of a group, and the second: */
+#define FIRST_RINGS	(2 * FIRST)
+/* the first two RMBs of a group, of one RMBE each, and the third: */
 #define REGION		(2 * ELEM)
 #define SECOND_REGION	(8 * ELEM)
 #define REGIONS		(REGION + SECOND_REGION)
@@ -428,11 +429,11 @@ static void handshake_reset(void)
 	tl_sleep_ms(30000);
 	CHECK_MOVED(&from, { "hs_reset", { 0, 1 } }, { "clnt_hs_err", { 0, 1 } },
 		    { "srv_hs_err", { 1, 0 } }, { "first_contact", BOTH(1) },
-		    { "lgr_term", BOTH(1) }, { "mr_reg", { 0, 3 } },
+		    { "lgr_term", BOTH(1) }, { "mr_reg", { 0, 2 } },
 		    { "tx_buf_alloc", BOTH(1) }, { "rx_buf_alloc", BOTH(1) },
 		    /* each RMBE was announced to the other end */
 		    { "elem_quarantine", BOTH(1) },
-		    { "rmb_bytes", BOTH(REGION) }, { "rmb_freed", BOTH(REGION) });
+		    { "rmb_bytes", BOTH(ELEM) }, { "rmb_freed", BOTH(ELEM) });
 }
 
 /* ---- memory ---- */
@@ -522,7 +523,7 @@ static void check_peak(enum ends_where where, u64 send, u64 used, u64 pooled, u6
 			   "sc"[where], (unsigned long long)want[i], (unsigned long long)s.peak[i]);
 }
 
-/* Three connections, two of which fit into one region; their end; the end of their group. */
+/* Three connections, two of which need no region of eight RMBEs; their end; the end of their group. */
 static void memory(void)
 {
 	static struct counters from;
@@ -533,7 +534,11 @@ static void memory(void)
 	counters_read(&from);
 	p[0] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
-		check_mem("with one", i, SND_REGION, ELEM, REGION - ELEM, 0);
+		check_mem("with one", i, FIRST_RINGS, ELEM, 0, 0);
+	/* both ends get memory for the next connection */
+	tl_sleep_ms(100);
+	for (int i = 0; i < ENDS_NR; i++)
+		check_mem("ahead of the second", i, SND_REGION, ELEM, REGION - ELEM, 0);
 	p[1] = pair_open();
 	for (int i = 0; i < ENDS_NR; i++)
 		check_mem("with two", i, SND_REGION, REGION, 0, 0);
@@ -551,7 +556,7 @@ static void memory(void)
 		    { "first_contact", BOTH(1) }, { "link_reject", BOTH(1) },
 		    { "clnt_hs_usecs", { 0, ANY } },
 		    { "srv_hs_usecs", { ANY, 0 } }, { "tx_llc", BOTH(ANY) },
-		    { "rx_llc", BOTH(ANY) }, { "rkey_confirm", BOTH(1) }, { "mr_reg", BOTH(ANY) },
+		    { "rx_llc", BOTH(ANY) }, { "rkey_confirm", BOTH(2) }, { "mr_reg", BOTH(ANY) },
 		    { "tx_buf_alloc", BOTH(1) }, { "rx_buf_alloc", BOTH(2) },
 		    { "tx_buf_reuse", BOTH(2) }, { "rx_buf_reuse", BOTH(1) },
 		    { "rmb_bytes", BOTH(REGIONS) }, { "tx_bytes", BOTH(CONNS) },
@@ -579,7 +584,7 @@ static void quarantine(void)
 	tl_sleep_ms(40000);
 	ends_put("/sys/module/smc/parameters", "fault", "none");
 	check_mem("afterwards", ENDS_CLIENT, SND_REGION, 0, REGION - ELEM, ELEM);
-	check_peak(ENDS_CLIENT, SND_REGION, ELEM, REGION, ELEM);
+	check_peak(ENDS_CLIENT, SND_REGION, ELEM, REGION - ELEM, ELEM);
 	ends_check(ends_stat(ENDS_CLIENT, "elem_quarantine") == 1, "the counter elem_quarantine");
 	close(p.fd[ENDS_SERVER]);
 }

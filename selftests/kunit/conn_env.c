@@ -29,6 +29,7 @@ struct smc_conn *conn_env_create_conn(struct kunit *test, struct conn_env *e)
 	struct smc_conn *conn;
 	bool cancel = false;
 
+	env_add_ring(test, e->lgr, ENV_RING);
 	conn = smc_conn_create(e->lgr, e->second, ENV_RING, ENV_RING, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);
 	return conn;

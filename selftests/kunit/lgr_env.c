@@ -268,6 +268,23 @@ struct smc_lgr *env_create_group_up(struct kunit *test, enum smc_role role, u32 
 	return lgr;
 }
 
+/* A send ring of full size, as a group has that is no longer new; none if it has one. */
+void env_add_ring(struct kunit *test, struct smc_lgr *lgr, u32 size)
+{
+	struct smc_region *region;
+	struct smc_link *link;
+
+	if (smc_pool_count_elems(&lgr->pool, SMC_REGION_SND, size))
+		return;
+	region = smc_region_alloc(&lgr->pool, SMC_REGION_SND, size, 512, SMC_REGION_NEEDED);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
+	mutex_lock(&lgr->mutex);
+	smc_lgr_for_each_link(lgr, link)
+		KUNIT_EXPECT_EQ(test, smc_region_map(region, link->slot, link->qp), 0);
+	mutex_unlock(&lgr->mutex);
+	smc_region_publish(&lgr->pool, region);
+}
+
 struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr)
 {
 	struct lgr_env *env = test->priv;

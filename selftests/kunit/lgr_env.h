@@ -113,6 +113,7 @@ struct smc_lgr *env_alloc_group(struct kunit *test, enum smc_role role, u32 peer
 struct smc_lgr *env_create_group(struct kunit *test, enum smc_role role, u32 peer_no);
 struct smc_lgr *env_create_group_up(struct kunit *test, enum smc_role role, u32 peer_no);
 void env_put_group(struct lgr_env *env, struct smc_lgr *lgr);
+void env_add_ring(struct kunit *test, struct smc_lgr *lgr, u32 size);
 struct smc_link *env_add_link(struct kunit *test, struct smc_lgr *lgr);
 void env_bring_up(struct kunit *test, struct smc_link *link);
 

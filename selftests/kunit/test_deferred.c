@@ -187,6 +187,7 @@ static void deferred_env_ask(struct kunit *test, struct deferred_env *d, enum sm
 	KUNIT_ASSERT_NOT_NULL(test, e->first);
 	e->second = env_add_link(test, e->lgr);
 	env_bring_up(test, e->second);
+	env_add_ring(test, e->lgr, ENV_RING);
 	e->conn = smc_conn_create_upgrade(e->lgr, e->second, ENV_RING, ENV_RING, false, &cancel,
 					  &init);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);

@@ -96,8 +96,8 @@ static void growth_fill(struct kunit *test, struct growth_env *e)
 	KUNIT_EXPECT_EQ(test, smc_tx_get_space(e->conn), 0);
 }
 
-/* A connection over the second of two links, on which nothing was written; @size: of its ring. */
-static void growth_connect_size(struct kunit *test, struct growth_env *e, u32 size)
+/* As growth_connect_size(); @ring: the group has a ring of full size already. */
+static void growth_connect_group(struct kunit *test, struct growth_env *e, u32 size, bool ring)
 {
 	static const struct smc_conn_peer_end peer = {
 		.token = 0x77, .size = SIZE, .index = 1, .rkey = 0x22, .addr = 0x2000,
@@ -111,6 +111,8 @@ static void growth_connect_size(struct kunit *test, struct growth_env *e, u32 si
 	KUNIT_ASSERT_NOT_NULL(test, e->first);
 	e->second = env_add_link(test, e->lgr);
 	env_bring_up(test, e->second);
+	if (ring)
+		env_add_ring(test, e->lgr, size);
 	e->conn = smc_conn_create(e->lgr, e->second, size, SIZE, false, &cancel);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, e->conn);
 	KUNIT_ASSERT_EQ(test, smc_conn_set_peer(e->conn, &peer), 0);
@@ -120,6 +122,12 @@ static void growth_connect_size(struct kunit *test, struct growth_env *e, u32 si
 	rtoken->links |= BIT(0);
 	smc_conn_activate(e->conn);
 	e->small = e->conn->tx.elem;
+}
+
+/* A connection over the second of two links, on which nothing was written; @size: of its ring. */
+static void growth_connect_size(struct kunit *test, struct growth_env *e, u32 size)
+{
+	growth_connect_group(test, e, size, true);
 }
 
 static void growth_connect(struct kunit *test, struct growth_env *e)
@@ -777,6 +785,97 @@ static void growth_group_lost_changed(struct kunit *test)
 
 	growth_begin(test, &e);
 	growth_until_changed(test, &e);
+	growth_lose_group(test, &e);
+}
+
+/* ---- a new group ---- */
+
+static u32 growth_count_rings(const struct growth_env *e)
+{
+	return smc_pool_count_elems(&e->lgr->pool, SMC_REGION_SND, SIZE);
+}
+
+/* Wait until the group has a ring of full size, and nobody adds one. */
+static bool growth_wait_ring(const struct growth_env *e)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (!smc_pool_has_free(&e->lgr->pool, SMC_REGION_SND, SIZE) &&
+	       time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return smc_pool_has_free(&e->lgr->pool, SMC_REGION_SND, SIZE);
+}
+
+/* The first connection of a group does not wait for a ring of full size, which comes afterwards. */
+static void growth_new_group(struct kunit *test)
+{
+	u64 taken = smc_stats_get(&init_net, SMC_STAT_TX_BUF_ALLOC);
+	struct growth_env e;
+	u32 rmbes;
+
+	growth_connect_group(test, &e, SIZE, false);
+	KUNIT_EXPECT_EQ(test, e.conn->tx.elem.size, FIRST);
+	KUNIT_EXPECT_EQ(test, growth_count_rings(&e), 0);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_TX_BUF_ALLOC), taken + 1);
+	rmbes = smc_pool_count_elems(&e.lgr->pool, SMC_REGION_RMB, SIZE);
+	KUNIT_EXPECT_GE(test, rmbes, SMC_POOL_RMBES_KEPT);
+	smc_conn_stock_pool(e.conn, NULL);
+	KUNIT_EXPECT_TRUE(test, growth_wait_ring(&e));
+	KUNIT_EXPECT_EQ(test, growth_count_rings(&e), 1);
+	KUNIT_EXPECT_EQ(test, smc_pool_count_elems(&e.lgr->pool, SMC_REGION_RMB, SIZE), rmbes);
+	/* for whoever writes first */
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	KUNIT_EXPECT_EQ(test, e.conn->tx.elem.size, SIZE);
+	/* one is enough, also if it is in use; the group stays until this is known */
+	smc_conn_stock_pool(e.conn, NULL);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, growth_count_rings(&e), 1);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_TX_BUF_ALLOC), taken + 1);
+	growth_end(&e);
+}
+
+/* A writer that comes before it has its ring added, and no further one comes then. */
+static void growth_new_group_writes(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_connect_group(test, &e, SIZE, false);
+	smc_conn_stock_pool(e.conn, NULL);
+	KUNIT_EXPECT_FALSE(test, growth_step(&e));
+	KUNIT_EXPECT_TRUE(test, growth_wait(&e, SMC_GROWTH_READY));
+	KUNIT_EXPECT_TRUE(test, growth_step(&e));
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, growth_count_rings(&e), 1);
+	growth_end(&e);
+}
+
+/* While somebody adds a region, or memory is short, nothing is added ahead. */
+static void growth_new_group_refused(struct kunit *test)
+{
+	u64 limited = smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED);
+	struct growth_env e;
+
+	growth_connect_group(test, &e, SIZE, false);
+	KUNIT_ASSERT_TRUE(test, smc_pool_grow_begin(&e.lgr->pool, SMC_REGION_SND, 0));
+	smc_conn_stock_pool(e.conn, NULL);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, growth_count_rings(&e), 0);
+	smc_pool_grow_end(&e.lgr->pool, SMC_REGION_SND);
+	smc_host_mem_max = 2 * e.lgr->host->bytes >> 10;
+	smc_conn_stock_pool(e.conn, NULL);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, growth_count_rings(&e), 0);
+	KUNIT_EXPECT_EQ(test, smc_stats_get(&init_net, SMC_STAT_MEM_LIMITED), limited);
+	growth_end(&e);
+}
+
+/* The group ends before: its memory is not added, and the group is freed. */
+static void growth_new_group_lost(struct kunit *test)
+{
+	struct growth_env e;
+
+	growth_connect_group(test, &e, SIZE, false);
+	smc_conn_stock_pool(e.conn, NULL);
 	growth_lose_group(test, &e);
 }
 
@@ -1654,6 +1753,10 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(growth_group_lost_wanted),
 	KUNIT_CASE(growth_group_lost_ready),
 	KUNIT_CASE(growth_group_lost_changed),
+	KUNIT_CASE(growth_new_group),
+	KUNIT_CASE(growth_new_group_writes),
+	KUNIT_CASE(growth_new_group_refused),
+	KUNIT_CASE(growth_new_group_lost),
 	KUNIT_CASE(first_stays_small),
 	KUNIT_CASE(first_fills_up),
 	KUNIT_CASE(first_is_counted),

@@ -231,10 +231,13 @@ static void region_growth(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pool.bytes[SMC_REGION_RMB], bytes);
 }
 
-/* A new group gets little; its second RMB is as large as the first one of others. */
+/*
+ * A new group gets what its first connection needs, then as much ahead of the next one. Then its
+ * RMBs are as large as those of others.
+ */
 static void region_growth_founded(struct kunit *test)
 {
-	static const u32 rmb[] = { 2, 8, 10 }, snd[] = { 1, 1, 2 };
+	static const u32 rmb[] = { 1, 1, 8, 10 }, snd[] = { 1, 1, 2, 4 };
 	enum smc_region_need need = SMC_REGION_FOUNDED;
 	struct region_test *t = test->priv;
 	struct smc_region *region;
@@ -247,8 +250,12 @@ static void region_growth_founded(struct kunit *test)
 		region = smc_region_alloc(&t->pool, SMC_REGION_SND, SZ_16K, PAGES, need);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
 		KUNIT_EXPECT_EQ(test, region->nelem, snd[i]);
-		need = SMC_REGION_NEEDED;
+		KUNIT_EXPECT_FALSE(test, region->extra);
+		need = i ? SMC_REGION_NEEDED : SMC_REGION_AHEAD;
 	}
+	KUNIT_EXPECT_EQ(test, smc_pool_count_elems(&t->pool, SMC_REGION_RMB, SZ_16K), 20);
+	KUNIT_EXPECT_EQ(test, smc_pool_count_elems(&t->pool, SMC_REGION_SND, SZ_16K), 8);
+	KUNIT_EXPECT_EQ(test, smc_pool_count_elems(&t->pool, SMC_REGION_SND, SZ_32K), 0);
 	region = smc_region_alloc(&t->pool, SMC_REGION_SND, SMC_ELEM_SIZE_FIRST, PAGES,
 				  SMC_REGION_FOUNDED);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region);
@@ -279,7 +286,7 @@ static void region_growth_extra(struct kunit *test)
 /* A group that takes few connections has as many RMBEs and rings, and few more. */
 static void region_growth_few_conns(struct kunit *test)
 {
-	static const u32 rmb[] = { 2, 8, 6, 3, 3 }, snd[] = { 1, 2, 3, 6, 4, 3 };
+	static const u32 rmb[] = { 1, 1, 8, 6, 3 }, snd[] = { 1, 2, 3, 6, 4, 3 };
 	enum smc_region_need need = SMC_REGION_FOUNDED;
 	struct region_test *t = test->priv;
 	struct smc_region *region;
@@ -1037,6 +1044,30 @@ static void region_take_idle(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, smc_pool_has_spare(&t->pool));
 }
 
+/* The RMBE that a new group got ahead stays, too, but not beside more. */
+static void region_take_idle_ahead(struct kunit *test)
+{
+	struct region_test *t = test->priv;
+	struct smc_region *region[3];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(region); i++) {
+		region[i] = smc_region_alloc(&t->pool, SMC_REGION_RMB, SZ_16K, PAGES,
+					     i == 1 ? SMC_REGION_AHEAD : SMC_REGION_FOUNDED);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, region[i]);
+		smc_region_publish(&t->pool, region[i]);
+		KUNIT_EXPECT_EQ(test, smc_pool_has_spare(&t->pool), i == 2);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), region[2]);
+	smc_region_free(region[2]);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
+	/* a group of one connection keeps one */
+	t->pool.conns_max = 1;
+	KUNIT_EXPECT_PTR_EQ(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0), region[1]);
+	smc_region_free(region[1]);
+	KUNIT_EXPECT_NULL(test, smc_pool_take_idle(&t->pool, SMC_REGION_RMB, 0));
+}
+
 /*
  * A region of first rings stays, and one of others. Those for streams alone do not, nor do others
  * go because of them.
@@ -1365,6 +1396,7 @@ static struct kunit_case region_cases[] = {
 	KUNIT_CASE(region_map_fails),
 	KUNIT_CASE(region_map_pool),
 	KUNIT_CASE(region_take_idle),
+	KUNIT_CASE(region_take_idle_ahead),
 	KUNIT_CASE(region_take_idle_rings),
 	KUNIT_CASE(region_known),
 	KUNIT_CASE(region_withdraw),

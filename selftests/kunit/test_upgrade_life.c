@@ -137,6 +137,7 @@ static void life_answer(struct kunit *test, struct life_env *e)
 	c->lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
 	c->first = smc_lgr_get_link(c->lgr, 0);
 	KUNIT_ASSERT_NOT_NULL(test, c->first);
+	env_add_ring(test, c->lgr, ENV_RING);
 	c->conn = smc_conn_create_upgrade(c->lgr, c->first, ENV_RING, ENV_RING, false, &cancel,
 					  &init);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, c->conn);

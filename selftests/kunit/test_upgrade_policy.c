@@ -497,6 +497,7 @@ static void policy_fill_pool(struct kunit *test, struct smc_sock *smc, struct sm
 	KUNIT_ASSERT_NOT_NULL(test, link);
 	KUNIT_ASSERT_TRUE(test, smc_lgr_reserve_place(lgr));
 	smc_sock_get_ring_sizes(smc, &sndbuf, &rcvbuf);
+	env_add_ring(test, lgr, smc_elem_round_size(max(sndbuf, size)));
 	conn = smc_conn_create_upgrade(lgr, link, max(sndbuf, size), max(rcvbuf, size), false,
 				       &cancel, &init);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, conn);

@@ -302,7 +302,7 @@ static void wr_slots_long(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
 }
 
-/* Who got no slot while another one had more requests than it needed then hears of those. */
+/* Who got no slot while another one had more requests than it needed gets the upcall. */
 static void wr_slots_returned(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);

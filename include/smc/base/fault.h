@@ -102,6 +102,7 @@ enum smc_fault_site {
 	SMC_FAULT_CONN,
 	SMC_FAULT_CONN_ENTRY,
 	SMC_FAULT_CONN_INDEX,
+	SMC_FAULT_CONN_STOCK,
 	SMC_FAULT_ORPHAN,
 
 	/* link and queue pair */

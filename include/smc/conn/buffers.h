@@ -16,6 +16,7 @@ unsigned int smc_conn_end_growth_pause_locked(struct smc_conn *conn);
 void smc_conn_take_unused_ring_locked(struct smc_conn *conn, struct smc_elem *unused);
 void smc_conn_give_buffers(struct smc_conn *conn);
 int smc_conn_register_buffers(struct smc_conn *conn);
+void smc_conn_stock_pool(struct smc_conn *conn, struct mem_cgroup *memcg);
 
 /*
  * Return true as long as the connection has its first ring, which is small. Without the lock: the

@@ -34,6 +34,9 @@ struct smc_qp;
  */
 #define SMC_POOL_LENDING_MAX (4 << 20)
 
+/* RMBEs that a group keeps, whether they are used or not. */
+#define SMC_POOL_RMBES_KEPT  2
+
 enum smc_region_kind { SMC_REGION_RMB, SMC_REGION_SND, SMC_REGION_KINDS };
 
 /* How much is done for a region. */
@@ -41,7 +44,8 @@ enum smc_region_need {
 	SMC_REGION_NEEDED,	/* connections need it: as many elements as the pool has */
 	SMC_REGION_AGAIN,	/* the same, after an attempt in vain: few elements, at low cost */
 	SMC_REGION_EXTRA,	/* they can do without: only while much is left */
-	SMC_REGION_FOUNDED,	/* a new group needs it: for its first connections only */
+	SMC_REGION_FOUNDED,	/* a new group needs it: for its first connection only */
+	SMC_REGION_AHEAD,	/* for the next connection, nobody waits: while much is left */
 };
 
 struct smc_host;
@@ -213,6 +217,7 @@ static inline bool smc_region_is_known(const struct smc_region *region, u32 slot
 u32 smc_elem_round_size(u32 bytes);
 u8 smc_elem_encode_size(u32 size);
 bool smc_pool_has_free(struct smc_pool *pool, enum smc_region_kind kind, u32 size);
+u32 smc_pool_count_elems(struct smc_pool *pool, enum smc_region_kind kind, u32 size);
 int smc_elem_take(struct smc_pool *pool, enum smc_region_kind kind, u32 size, struct smc_elem *out);
 void smc_elem_free(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);
 void smc_elem_give_back(struct smc_pool *pool, struct smc_elem *elem, bool quarantine);

@@ -275,8 +275,8 @@ case_kinds()
 		name=$(echo physical virtual mixed | cut -d ' ' -f $((kind + 1)))
 		expect "groups of $name memory" \
 			"$(/t/smcctl -j linkgroup | grep -c "\"buffer_type\": *\"$name\"")" -eq 2
-		# each group has RMBs, and send rings of two sizes; ended groups may still have theirs
-		[ "$kind" = 1 ] && single=6 || single=0
+		# each group has two RMBs, and send rings of two sizes; ended groups may still have theirs
+		[ "$kind" = 1 ] && single=8 || single=0
 		wait_for 30 single_regions "$single" ||
 			fail "$(grep -c 'region_alloc' /proc/vmallocinfo) regions of single pages, not $single"
 		close_conns
@@ -358,7 +358,7 @@ one_by_tcp()
 	expect "bytes by RDMA" "$(grown tx_write_bytes)" -eq 0
 }
 
-# Both ends are on this host, with one port. The first RMB of each group has two elements of 64 KiB;
+# Both ends are on this host, with one port. The first two RMBs of each group have one element of 64 KiB each;
 # a third connection gets none. Then the server's group gets memory first, two elements, and the
 # client's the rest, one.
 case_ceiling()
@@ -413,29 +413,29 @@ one_stream()
 	rings=$(($(grown tx_buf_alloc) + $(grown tx_buf_reuse)))
 }
 
-# Both ends are on this host. The group that gets memory first has a page of first rings and a ring of
-# 64 KiB, which its connection takes with its first bytes. For the other group one half of the limit is
-# not free any more, so its connection begins with a ring of full size. The second connection comes
-# after that: each group has one ring more. The limit lacks 62 KiB for another one.
+# Both ends are on this host. Each group has a page of first rings, and a ring of 64 KiB, which its
+# connection takes with its first bytes. Then half of the limit is not free any more, so both ends of
+# the second connection begin with a ring of full size, one more in each group. The limit lacks 62 KiB
+# for another one.
 case_ceiling_send()
 {
 	wait_for 30 no_rings || fail "$(send_bytes) bytes of send rings are not freed"
-	set_value smcr_max_snd_kb 262
+	set_value smcr_max_snd_kb 266
 	open_conns 1
 	alone=$client
 	hold_conns 1
 	wait_for 30 conns_are 4 || fail "$(conns) ends of connections"
 	tcp_server
-	expect "memory of send rings" "$(send_bytes)" -eq 266240
+	expect "memory of send rings" "$(send_bytes)" -eq 270336
 	was=$(stat_of mem_limited)
 	one_by_tcp
 	expect_reason 0x01018001
 	expect "refused regions" "$(($(stat_of mem_limited) - was))" -ge 1
-	expect "memory of send rings then" "$(send_bytes)" -eq 266240
+	expect "memory of send rings then" "$(send_bytes)" -eq 270336
 	# a new limit applies at once: each group would like to have two rings more, and one gets one
-	set_value smcr_max_snd_kb 454
+	set_value smcr_max_snd_kb 458
 	one_stream
-	expect "memory of send rings with more" "$(send_bytes)" -eq 462848
+	expect "memory of send rings with more" "$(send_bytes)" -eq 466944
 	# no end gets a bigger one, and that is no refusal
 	expect "rings at the limit" "$rings" -eq 2
 	expect "refused regions at the limit" "$(grown mem_limited)" -eq 0
@@ -462,7 +462,7 @@ one_by_smc()
 	expect "bytes by RDMA" "$(grown tx_write_bytes)" -ge 2097152
 }
 
-# This host is its own peer. Ten connections need two RMBs at each end, of 128 and 512 KiB, and use
+# This host is its own peer. Ten connections need three RMBs at each end, of 64, 64 and 512 KiB, and use
 # all of these: 1280 KiB, and less than 300 KiB of send rings.
 case_share()
 {
