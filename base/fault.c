@@ -153,6 +153,7 @@ static struct fault_site_state fault_sites[] = {
 	SITE(QP_MARK_RECV, "run"),
 	SITE(POST_SEND, "run"),
 	SITE(POST_REG, "run"),
+	SITE(POST_REG_FIRST, "run"),
 	SITE(POST_PROBE, "lose"),
 	SITE(POST_RECV, "run"),
 	SITE(WC_SEND, "run"),

@@ -77,6 +77,7 @@ static inline void smc_wr_slot_enter_posted(struct smc_wr_slot *slot, u32 bytes,
 	struct smc_qp *qp = slot->qp;
 
 	lockdep_assert_held(&qp->sq_lock);
+	qp->sent = true;
 	slot->posted = true;
 	slot->signaled = signaled;
 	slot->since = jiffies;
@@ -105,7 +106,7 @@ int smc_qp_modify_to_rts(struct ib_qp *qp, const struct smc_qp_attr *attr);
 
 /* rdma/mr.c */
 void smc_mr_init_queue(struct smc_qp *qp);
-int smc_mr_open_queue(struct smc_qp *qp, const struct smc_qp_attr *attr);
+void smc_mr_open_queue(struct smc_qp *qp, const struct smc_qp_attr *attr);
 void smc_mr_close_queue(struct smc_qp *qp);
 
 /* rdma/drain.c */

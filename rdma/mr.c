@@ -3,14 +3,18 @@
  * Registration of memory regions (REG_MR). Each is waited for, under locks of the link group.
  *
  * So it must never wait for the peer, as it would on the queue pair of the link: behind requests
- * that the peer does not acknowledge. Each link has a second queue pair in the same protection
- * domain, and nothing but REG_MRs is posted there. Only a queue pair in RTS executes requests:
- * therefore it is connected with the attributes of the first one, although no packet is sent over
- * it. The peer gets no rights there, and nothing to receive its messages is posted.
+ * that the peer does not acknowledge. A link that is in use has a second queue pair in the same
+ * protection domain, and nothing but REG_MRs is posted there. Only a queue pair in RTS executes
+ * requests: therefore it is connected with the attributes of the first one, although no packet is
+ * sent over it. The peer gets no rights there, and nothing to receive its messages is posted.
  *
  * Soft-RoCE needs this for another reason: when it retransmits, it executes again the local
  * requests behind the oldest one that is not acknowledged. A repeated REG_MR fails, since its
  * region is valid by then, and breaks the queue pair. Here nothing is retransmitted.
+ *
+ * Before the first message of a link none of this applies to its own queue pair: nothing is in
+ * front of a REG_MR there. So the regions of a new link are registered there, and the second queue
+ * pair is created for the first region that comes later: a first contact does not wait for that.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -30,7 +34,7 @@ static void mr_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&q->done);
 }
 
-static void mr_close_queue_locked(struct smc_mr_queue *q)
+static void mr_destroy_queue(struct smc_mr_queue *q)
 {
 	lockdep_assert_held(&q->mutex);
 	if (q->qp)
@@ -88,24 +92,36 @@ void smc_mr_init_queue(struct smc_qp *qp)
  * @qp: queue pair in RTS
  * @attr: the attributes with which it was connected
  *
- * After an error smc_mr_close_queue() releases what was made. Process context.
- *
- * Return: 0, -ENOMEM, or the error of the device.
+ * Any context that may sleep.
  */
-int smc_mr_open_queue(struct smc_qp *qp, const struct smc_qp_attr *attr)
+void smc_mr_open_queue(struct smc_qp *qp, const struct smc_qp_attr *attr)
+{
+	struct smc_mr_queue *q = &qp->mr_queue;
+
+	mutex_lock(&q->mutex);
+	q->attr = *attr;
+	q->open = true;
+	mutex_unlock(&q->mutex);
+}
+
+/*
+ * Create the queue pair for REG_MRs and connect it. Return 0, -ENOMEM, or the error of the device.
+ */
+static int mr_connect_queue(struct smc_qp *qp)
 {
 	struct smc_mr_queue *q = &qp->mr_queue;
 	int rc;
 
-	mutex_lock(&q->mutex);
+	lockdep_assert_held(&q->mutex);
 	rc = mr_create_queue(qp);
 	if (!rc)
-		rc = smc_qp_modify_to_init(q->qp, attr->port, 0);
+		rc = smc_qp_modify_to_init(q->qp, q->attr.port, 0);
 	if (!rc)
-		rc = smc_qp_modify_to_rtr(qp->dev->ibdev, q->qp, attr);
+		rc = smc_qp_modify_to_rtr(qp->dev->ibdev, q->qp, &q->attr);
 	if (!rc)
-		rc = smc_qp_modify_to_rts(q->qp, attr);
-	mutex_unlock(&q->mutex);
+		rc = smc_qp_modify_to_rts(q->qp, &q->attr);
+	if (rc)
+		mr_destroy_queue(q);
 	return rc;
 }
 
@@ -118,12 +134,31 @@ int smc_mr_open_queue(struct smc_qp *qp, const struct smc_qp_attr *attr)
 void smc_mr_close_queue(struct smc_qp *qp)
 {
 	mutex_lock(&qp->mr_queue.mutex);
-	mr_close_queue_locked(&qp->mr_queue);
+	qp->mr_queue.open = false;
+	mr_destroy_queue(&qp->mr_queue);
 	mutex_unlock(&qp->mr_queue.mutex);
 }
 
-static int mr_post_reg(struct smc_mr_queue *q, struct ib_mr *mr, int access)
+/*
+ * Post a REG_MR to the queue pair of the link, if nothing was sent over it. Return 0, -EAGAIN if
+ * something was, -ENOTCONN, or the error of the post.
+ */
+static int mr_post_first(struct smc_qp *qp, const struct ib_send_wr *wr)
 {
+	int rc = -ENOTCONN;
+
+	spin_lock_bh(&qp->sq_lock);
+	if (!qp->broken)
+		rc = qp->sent ? -EAGAIN :
+		     smc_fault_rc(POST_REG_FIRST, -ENOMEM, ib_post_send(qp->qp, wr, NULL));
+	spin_unlock_bh(&qp->sq_lock);
+	return rc;
+}
+
+/* Return 0, -ENOTCONN, or the error of the post or of the creation of the second queue pair. */
+static int mr_post_reg(struct smc_qp *qp, struct ib_mr *mr, int access)
+{
+	struct smc_mr_queue *q = &qp->mr_queue;
 	struct ib_reg_wr wr = {
 		.wr = {
 			.wr_cqe = &q->cqe,
@@ -134,9 +169,13 @@ static int mr_post_reg(struct smc_mr_queue *q, struct ib_mr *mr, int access)
 		.key = access & IB_ACCESS_REMOTE_WRITE ? mr->rkey : mr->lkey,
 		.access = access,
 	};
+	int rc = q->qp ? -EAGAIN : mr_post_first(qp, &wr.wr);
 
-	init_completion(&q->done);
-	return smc_fault_rc(POST_REG, -ENOMEM, ib_post_send(q->qp, &wr.wr, NULL));
+	lockdep_assert_held(&q->mutex);
+	if (rc != -EAGAIN)
+		return rc;
+	rc = q->qp ? 0 : mr_connect_queue(qp);
+	return rc ?: smc_fault_rc(POST_REG, -ENOMEM, ib_post_send(q->qp, &wr.wr, NULL));
 }
 
 /**
@@ -145,26 +184,31 @@ static int mr_post_reg(struct smc_mr_queue *q, struct ib_mr *mr, int access)
  * @mr: region of the same PD, mapped and not registered
  * @access: IB_ACCESS_*
  *
- * Process context; waits for the device, never for the peer, for up to 5 s. On return the device
- * does not use @mr for the registration any more. Takes qp->mr_queue.mutex.
+ * Creates the queue pair for registrations if something was sent over @qp and there is none yet.
+ * Process context; waits for the device, never for the peer, for up to 5 s, and 10 s more to drain
+ * @qp if the device did not execute a REG_MR there. On return the device does not use @mr for the
+ * registration any more. Takes qp->mr_queue.mutex, and after it qp->qp_mutex to drain.
  *
  * Return: 0, -ENOTCONN (queue pair broken), -EIO (failed: broken now), -ETIMEDOUT (broken now),
- * or the error of the post.
+ * or the error of the post or of the creation.
  */
 int smc_mr_register(struct smc_qp *qp, struct ib_mr *mr, int access)
 {
 	struct smc_mr_queue *q = &qp->mr_queue;
 	int rc = -ENOTCONN;
+	bool drain = false;
 
 	mutex_lock(&q->mutex);
-	if (!q->qp || READ_ONCE(qp->broken))
+	if (!q->open || READ_ONCE(qp->broken))
 		goto out;
-	rc = mr_post_reg(q, mr, access);
+	init_completion(&q->done);
+	rc = mr_post_reg(qp, mr, access);
 	if (rc)
 		goto out;
 	if (!wait_for_completion_timeout(&q->done, REG_TIMEOUT)) {
 		/* a late REG_MR must not meet an MR that the caller has freed */
-		mr_close_queue_locked(q);
+		drain = !q->qp;
+		mr_destroy_queue(q);
 		smc_qp_break(qp, IB_WC_RESP_TIMEOUT_ERR);
 		rc = -ETIMEDOUT;
 	} else if (q->status != IB_WC_SUCCESS) {
@@ -173,5 +217,7 @@ int smc_mr_register(struct smc_qp *qp, struct ib_mr *mr, int access)
 	}
 out:
 	mutex_unlock(&q->mutex);
+	if (drain)
+		smc_qp_drain(qp);
 	return rc;
 }

@@ -351,7 +351,7 @@ int smc_qp_connect(struct smc_qp *qp, const struct smc_qp_attr *attr)
 	if (!rc)
 		rc = smc_qp_modify_to_rts(qp->qp, attr);
 	if (!rc)
-		rc = smc_mr_open_queue(qp, attr);
+		smc_mr_open_queue(qp, attr);
 	mutex_unlock(&qp->qp_mutex);
 	return rc;
 }

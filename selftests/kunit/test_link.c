@@ -261,7 +261,8 @@ static void link_connect_fails(struct kunit *test)
 
 static void link_expect_class(struct kunit *test, const struct link_test *t, u8 class, u8 sl)
 {
-	const struct fake_ib_qp *reg = fake_ib_qp(t->link->qp->mr_queue.qp);
+	/* with which the queue pair for registrations will be connected */
+	const struct smc_qp_attr *reg = &t->link->qp->mr_queue.attr;
 
 	KUNIT_EXPECT_EQ(test, t->qp->traffic_class, class);
 	KUNIT_EXPECT_EQ(test, t->qp->sl, sl);

@@ -872,8 +872,7 @@ static void wr_drain_stuck(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_qp_drain(t->qp), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
-	/* the one for registrations is left */
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, t->done, 2);
 	KUNIT_EXPECT_EQ(test, t->last_status, IB_WC_WR_FLUSH_ERR);
 	KUNIT_EXPECT_EQ(test, t->broken, 0);
@@ -982,8 +981,7 @@ static void wr_drain_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rc + late.rc, -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 10 * HZ));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp), 0);
-	/* that of the queue pair for registrations stays */
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 0);
 	KUNIT_EXPECT_EQ(test, t->done, 1);
 }
 
@@ -1099,41 +1097,66 @@ static void wr_reg_deaf_peer(struct kunit *test)
 	wr_end_qp_with_mr(test, mr);
 }
 
-/* The peer has no rights on the queue pair for registrations; it is not made before the link is. */
+/*
+ * Regions of a new link are registered over its own queue pair, later ones over another one, on
+ * which the peer has no rights.
+ */
 static void wr_reg_queue(struct kunit *test)
 {
-	struct smc_qp_attr attr = wr_env_attr();
-	struct wr_env *t = test->priv;
+	struct wr_env *t = wr_env_connected(test);
+	struct ib_mr *mr = wr_make_mr(test);
 	struct fake_ib_qp *reg;
 
-	wr_env_make_qp(test);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 0);
-	KUNIT_ASSERT_EQ(test, smc_qp_connect(t->qp, &attr), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 1);
+	/* also if what was sent is acknowledged: it may be sent again */
+	wr_env_post_one(test, 1, true);
+	fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_ASSERT_EQ(test, atomic_read(&t->fake->nqp_reg), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nreg), 4);
 	reg = fake_ib_qp(t->qp->mr_queue.qp);
 	KUNIT_EXPECT_EQ(test, reg->state, IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, reg->access, 0);
 	KUNIT_EXPECT_EQ(test, reg->nrecvs, 0);
 	KUNIT_EXPECT_EQ(test, t->fqp->access, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
+	wr_end_qp_with_mr(test, mr);
 }
 
-/* Without the means for registrations a queue pair cannot be connected. */
+/* Without a queue pair for it a later registration fails, and the next one tries again. */
 static void wr_reg_queue_fails(struct kunit *test)
 {
-	struct smc_qp_attr attr = wr_env_attr();
+	static const enum ib_qp_state states[] = { IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS };
 	struct wr_env *t = test->priv;
 	struct ib_mr *mr;
+	int i;
 
 	wr_env_make_qp(test);
-	t->fake->fail_cq = true;
-	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -ENOMEM);
-	t->fake->fail_cq = false;
-	wr_env_end_qp(t);
-	wr_env_make_qp(test);
-	t->fake->wr_limit = 0;
-	KUNIT_EXPECT_EQ(test, smc_qp_connect(t->qp, &attr), -EINVAL);
-	t->fake->wr_limit = U32_MAX;
 	mr = wr_make_mr(test);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
+	wr_end_qp_with_mr(test, mr);
+	wr_env_connected(test);
+	mr = wr_make_mr(test);
+	wr_env_post_one(test, 1, true);
+	t->fake->fail_cq = true;
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOMEM);
+	t->fake->fail_cq = false;
+	t->fake->wr_limit = 0;
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -EINVAL);
+	t->fake->wr_limit = U32_MAX;
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		t->fake->fail_modify = states[i];
+		KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -EIO);
+	}
+	t->fake->fail_modify = -1;
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->ncq), 1);
+	KUNIT_EXPECT_EQ(test, t->broken, 0);
+	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 1);
+	smc_qp_drain(t->qp);
 	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
 	wr_end_qp_with_mr(test, mr);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 0);
@@ -1144,31 +1167,50 @@ static void wr_reg_refused(struct kunit *test)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = wr_make_mr(test);
+	int i;
 
-	t->fake->fail_post = -ENOMEM;
-	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOMEM);
-	t->fake->fail_post = 0;
-	KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
-	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+	for (i = 0; i < 2; i++) {
+		t->fake->fail_post = -ENOMEM;
+		KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOMEM);
+		t->fake->fail_post = 0;
+		KUNIT_EXPECT_TRUE(test, smc_qp_is_idle(t->qp));
+		KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), i);
+		wr_env_post_one(test, 1 + i, true);
+		fake_ib_complete(t->fqp, 1, IB_WC_SUCCESS);
+	}
 	wr_end_qp_with_mr(test, mr);
 }
 
 /* If the device does not complete a REG_MR, the wait ends and the queue pair is broken. */
-static void wr_reg_timeout(struct kunit *test)
+static void wr_reg_times_out(struct kunit *test, bool sent)
 {
 	struct wr_env *t = wr_env_connected(test);
 	struct ib_mr *mr = wr_make_mr(test);
 	unsigned long begin = jiffies;
 
+	if (sent)
+		wr_env_post_one(test, 1, true);
 	t->fake->reg = FAKE_IB_REG_HOLD;
 	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, time_after_eq(jiffies, begin + 5 * HZ));
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	/* It must not complete later, when the MR may be gone. */
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->fake->nqp_reg), 0);
+	KUNIT_EXPECT_EQ(test, t->fqp->nsends > 0, sent);
 	KUNIT_EXPECT_EQ(test, smc_mr_register(t->qp, mr, IB_ACCESS_LOCAL_WRITE), -ENOTCONN);
 	KUNIT_EXPECT_EQ(test, t->broken, 1);
 	wr_end_qp_with_mr(test, mr);
+}
+
+static void wr_reg_timeout(struct kunit *test)
+{
+	wr_reg_times_out(test, true);
+}
+
+static void wr_reg_timeout_first(struct kunit *test)
+{
+	wr_reg_times_out(test, false);
 }
 
 /* ---- receiving ---- */
@@ -1418,6 +1460,7 @@ static struct kunit_case wr_cases[] = {
 	KUNIT_CASE(wr_reg_queue_fails),
 	KUNIT_CASE(wr_reg_refused),
 	KUNIT_CASE_SLOW(wr_reg_timeout),
+	KUNIT_CASE_SLOW(wr_reg_timeout_first),
 	KUNIT_CASE(wr_receive),
 	KUNIT_CASE(wr_receive_one_sge),
 	KUNIT_CASE(wr_receive_more),

@@ -148,9 +148,41 @@ struct smc_tail {
 };
 
 /**
+ * struct smc_qp_attr - parameters to bring a queue pair to RTS
+ * @port: local port
+ * @sgid_index: local GID index
+ * @sgid: the GID expected at that index
+ * @mtu: path MTU, enum ib_mtu, the minimum of both sides
+ * @dgid: peer GID
+ * @dmac: MAC of the next hop
+ * @hop_limit: 1 if the peer is on the same segment, 64 across routers
+ * @traffic_class: of our packets: DSCP, without ECN bits
+ * @sl: service level of our packets
+ * @peer_qpn: peer queue pair number
+ * @peer_psn: first PSN of the peer (our rq_psn)
+ * @psn: our first PSN (sq_psn)
+ */
+struct smc_qp_attr {
+	u8 port;
+	u16 sgid_index;
+	union ib_gid sgid;
+	u8 mtu;
+	union ib_gid dgid;
+	u8 dmac[6];
+	u8 hop_limit;
+	u8 traffic_class;
+	u8 sl;
+	u32 peer_qpn;
+	u32 peer_psn;
+	u32 psn;
+};
+
+/**
  * struct smc_mr_queue - how memory regions of a queue pair are registered, see rdma/mr.c
  * @mutex: one REG_MR at a time; protects the other members
- * @qp: queue pair for REG_MRs only; NULL: not connected yet, destroyed, or closed by a time-out
+ * @open: registrations are possible: the queue pair of the link is connected, and not destroyed
+ * @attr: attributes with which it was connected
+ * @qp: queue pair for REG_MRs only; NULL: not needed yet, or closed
  * @cq: its completion queue
  * @cqe: completion of a REG_MR
  * @done: it has completed
@@ -158,6 +190,8 @@ struct smc_tail {
  */
 struct smc_mr_queue {
 	struct mutex mutex;
+	bool open;
+	struct smc_qp_attr attr;
 	struct ib_qp *qp;
 	struct ib_cq *cq;
 	struct ib_cqe cqe;
@@ -230,6 +264,7 @@ struct smc_wr_recv_batch {
  * @broken: failed or fenced: nothing is posted any more
  * @broken_reported: @events->broken was called, or must not be (fenced)
  * @receiving: receives were posted: the end needs a drain
+ * @sent: a request was posted that waits for the peer; under @sq_lock
  * @slots: all slots
  * @recvs: all receive requests; NULL after smc_qp_destroy()
  * @nrecvs: number of them
@@ -286,6 +321,7 @@ struct smc_qp {
 	bool broken;
 	bool broken_reported;
 	bool receiving;
+	bool sent;
 	struct smc_wr_slot *slots;
 	struct smc_wr_recv *recvs;
 	u32 nrecvs;
@@ -306,36 +342,6 @@ struct smc_qp {
 	struct smc_tail tail;
 	unsigned long upcalls;
 	struct work_struct upcall_work;
-};
-
-/**
- * struct smc_qp_attr - parameters to bring a queue pair to RTS
- * @port: local port
- * @sgid_index: local GID index
- * @sgid: the GID expected at that index
- * @mtu: path MTU, enum ib_mtu, the minimum of both sides
- * @dgid: peer GID
- * @dmac: MAC of the next hop
- * @hop_limit: 1 if the peer is on the same segment, 64 across routers
- * @traffic_class: of our packets: DSCP, without ECN bits
- * @sl: service level of our packets
- * @peer_qpn: peer queue pair number
- * @peer_psn: first PSN of the peer (our rq_psn)
- * @psn: our first PSN (sq_psn)
- */
-struct smc_qp_attr {
-	u8 port;
-	u16 sgid_index;
-	union ib_gid sgid;
-	u8 mtu;
-	union ib_gid dgid;
-	u8 dmac[6];
-	u8 hop_limit;
-	u8 traffic_class;
-	u8 sl;
-	u32 peer_qpn;
-	u32 peer_psn;
-	u32 psn;
 };
 
 struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net,
