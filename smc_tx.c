@@ -340,8 +340,8 @@ static void tx_send_done(struct smc_wr_slot *slot, enum ib_wc_status status)
 	smc_conn_put(conn);
 }
 
-static struct smc_wr_write *tx_chain_add_write(const struct smc_conn *conn,
-					       struct tx_chain *chain, u32 dst)
+static __always_inline struct smc_wr_write *
+tx_chain_add_write(const struct smc_conn *conn, struct tx_chain *chain, u32 dst)
 {
 	const struct smc_rtoken *rtoken = smc_rtoken_of(conn->lgr, conn->tx.claim.rtoken);
 	struct smc_wr_write *write = &chain->write[chain->n++];

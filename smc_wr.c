@@ -246,7 +246,7 @@ static struct smc_wr_slot *wr_slot_take(struct smc_wr_slot *slot)
 }
 
 /* Take a slot that is not reserved for LLC, with @wrs requests, which it may need; NULL: none. */
-static struct smc_wr_slot *wr_slot_take_cdc(struct smc_qp *qp, u32 wrs)
+static __always_inline struct smc_wr_slot *wr_slot_take_cdc(struct smc_qp *qp, u32 wrs)
 {
 	struct smc_wr_slot *slot;
 
@@ -275,7 +275,8 @@ struct smc_wr_slot *smc_wr_slot_get(struct smc_qp *qp)
 	spin_lock_bh(&qp->sq_lock);
 	if (!qp->broken) {
 		slot = wr_slot_take_cdc(qp, SMC_WR_SLOT_WRS);
-		qp->starved |= !slot;
+		if (!slot)
+			qp->starved = true;
 	}
 	spin_unlock_bh(&qp->sq_lock);
 	return slot;
@@ -341,14 +342,12 @@ void smc_wr_slot_put(struct smc_wr_slot *slot)
 	spin_unlock_bh(&qp->sq_lock);
 }
 
-/* Keep @wrs of the requests that the slot has; those that are left are for other slots. */
-static void wr_slot_keep_wrs(struct smc_wr_slot *slot, u32 wrs)
+/* Keep @wrs of the requests that the CDC slot has; those that are left are for other slots. */
+static __always_inline void wr_slot_keep_wrs(struct smc_wr_slot *slot, u32 wrs)
 {
 	struct smc_qp *qp = slot->qp;
 
 	lockdep_assert_held(&qp->sq_lock);
-	if (slot->wrs <= wrs)
-		return;
 	qp->wrs += slot->wrs - wrs;
 	slot->wrs = wrs;
 }
@@ -517,12 +516,13 @@ int smc_wr_post(struct smc_wr_slot *slot, u32 len, const struct smc_wr_write *wr
 	struct smc_qp *qp = slot->qp;
 	int rc = -ENOTCONN;
 
-	if (nwrites < 0 || nwrites > SMC_WR_WRITES_MAX ||
-	    (nwrites && nwrites >= slot->wrs) ||
+	/* those for the WRITEs and the message: a slot for LLC has none for WRITEs */
+	if (nwrites < 0 || (nwrites && nwrites >= slot->wrs) ||
 	    len > (slot->big ? SMC_WR_LLC_MAX : SMC_WR_MSG_LEN))
 		return -EINVAL;
 	spin_lock_bh(&qp->sq_lock);
-	wr_slot_keep_wrs(slot, nwrites + 1);
+	if (!slot->llc)
+		wr_slot_keep_wrs(slot, nwrites + 1);
 	if (!qp->broken)
 		rc = wr_chain_post(wr_chain_build(slot, len, writes, nwrites), &qp->chain.send,
 				   slot, wr_writes_len(writes, nwrites),
@@ -549,7 +549,7 @@ int smc_wr_post_imm(struct smc_wr_slot *slot, u32 imm, const struct smc_wr_write
 	struct smc_qp *qp = slot->qp;
 	int rc = -ENOTCONN;
 
-	if (nwrites < 1 || nwrites > SMC_WR_WRITES_MAX || nwrites > slot->wrs)
+	if (nwrites < 1 || nwrites >= slot->wrs)
 		return -EINVAL;
 	spin_lock_bh(&qp->sq_lock);
 	wr_slot_keep_wrs(slot, nwrites);
@@ -677,7 +677,7 @@ static int wr_recv_post(struct smc_wr_recv *recv)
 }
 
 /* Post up to @n receives that were not posted so far. Return 0, or the error of the device. */
-static int wr_recv_post_new(struct smc_qp *qp, u32 n)
+static noinline int wr_recv_post_new(struct smc_qp *qp, u32 n)
 {
 	int rc = 0;
 
