@@ -208,7 +208,7 @@ round()
 # Faults behind which the next round may be TCP: one end has ended the group, the other end does not know that yet and
 # offers the group for the first connection, which the Decline turns into TCP and which tells it.
 # Which messages these are depends on when the two ends announce RMBs of the group.
-LATE="POST_SEND WC_SEND"
+LATE="POST_SEND POST_RECV WC_SEND WC_RECV"
 
 # good_round: a round over SMC, the first one after a failure; after those of LATE it may be the second one
 good_round()
