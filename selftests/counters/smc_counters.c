@@ -523,7 +523,7 @@ static void check_peak(enum ends_where where, u64 send, u64 used, u64 pooled, u6
 			   "sc"[where], (unsigned long long)want[i], (unsigned long long)s.peak[i]);
 }
 
-/* Three connections, two of which need no region of eight RMBEs; their end; the end of their group. */
+/* Three connections, two of which need no region of eight RMBEs; their end; that of their group. */
 static void memory(void)
 {
 	static struct counters from;
