@@ -473,7 +473,8 @@ static void llc_msg_queue(struct smc_llc *llc, struct smc_link *link, const u8 *
 	bool flood = false;
 
 	if (len && len <= SMC_LLC_V2_MAX_LEN)
-		ev = smc_fault_null(LLC_EVENT, kmalloc(struct_size(ev, buf, len), GFP_ATOMIC));
+		ev = smc_fault_null(LLC_EVENT, kmalloc(struct_size(ev, buf, len),
+						       GFP_ATOMIC | __GFP_NOWARN));
 	if (!ev) {
 		smc_stats_inc(llc->lgr->net, SMC_STAT_RX_LLC_BAD);
 		return;

@@ -669,6 +669,8 @@ static int wr_recv_post(struct smc_wr_recv *recv)
 	struct ib_recv_wr *wr = &batch->wr[batch->n];
 
 	lockdep_assert_held(&qp->sq_lock);
+	/* messages arrive in the order of the posts: the rest of one and of the next do not meet */
+	recv->spill = qp->spills[qp->spill_turn++ % SMC_WR_SPILLS];
 	wr_recv_fill(recv, wr, batch->sge[batch->n]);
 	if (++batch->n == batch->size)
 		return wr_recv_post_batch(qp);
@@ -726,7 +728,8 @@ static u8 *wr_recv_long_buf(struct smc_qp *qp)
 {
 	if (!qp->long_buf)
 		WRITE_ONCE(qp->long_buf,
-			   smc_fault_null(QP_LONG_BUF, kmalloc(SMC_WR_LLC_MAX, GFP_ATOMIC)));
+			   smc_fault_null(QP_LONG_BUF,
+					  kmalloc(SMC_WR_LLC_MAX, GFP_ATOMIC | __GFP_NOWARN)));
 	return qp->long_buf;
 }
 

@@ -46,8 +46,7 @@ struct smc_wr_mem {
  * @qp: queue pair
  * @buf: the first qp->recv_len bytes of a message
  * @dma: DMA address of @buf
- * @spill: memory for the rest of longer messages, shared with other receive requests;
- *	NULL if @buf takes the longest message
+ * @spill: memory for the rest of longer messages, one of qp->spills, since it was posted last
  */
 struct smc_wr_recv {
 	struct ib_cqe cqe;

@@ -4,7 +4,7 @@
  *
  * Receive buffers: a message usually has 44 bytes, but a long LLC v2 message may arrive at any
  * time, and a receive that is too small for it breaks the queue pair. So each receive has a small
- * buffer of its own and continues in one of SPILLS shared buffers, which neighbours take in turns.
+ * buffer of its own and continues in one of SMC_WR_SPILLS shared buffers, in turns.
  * A long message is overwritten if a further long one arrives in the same buffer before it is
  * handled. A correct peer serialises its LLC exchanges, and what it sends is copied as it arrives.
  * A misbehaving peer corrupts its own messages only, which are checked after they were copied out.
@@ -43,7 +43,6 @@
 #define GATHER_MAX		16
 
 #define RECV_LEN		64
-#define SPILLS			2
 #define SPILL_LEN		(SMC_WR_LLC_MAX - RECV_LEN)
 
 /*
@@ -109,7 +108,6 @@ static int qp_create_slots(struct smc_qp *qp)
 static int qp_create_recvs(struct smc_qp *qp)
 {
 	bool two = qp->dev->max_recv_sge >= 2;
-	struct smc_wr_mem *spill[SPILLS] = { NULL };
 	struct smc_wr_mem *mem = NULL;
 	struct smc_wr_recv *recv;
 	u32 i;
@@ -119,9 +117,9 @@ static int qp_create_recvs(struct smc_qp *qp)
 	if (!qp->recvs)
 		return -ENOMEM;
 	qp->recv_len = two ? RECV_LEN : SMC_WR_LLC_MAX;
-	for (i = 0; two && i < SPILLS; i++) {
-		spill[i] = qp_alloc_mem(qp, SPILL_LEN, DMA_FROM_DEVICE);
-		if (!spill[i])
+	for (i = 0; two && i < SMC_WR_SPILLS; i++) {
+		qp->spills[i] = qp_alloc_mem(qp, SPILL_LEN, DMA_FROM_DEVICE);
+		if (!qp->spills[i])
 			return -ENOMEM;
 	}
 	for (i = 0; i < qp->nrecvs; i++) {
@@ -135,8 +133,6 @@ static int qp_create_recvs(struct smc_qp *qp)
 			return -ENOMEM;
 		recv->buf = two ? mem->addr + i % PIECE_MSGS * RECV_LEN : mem->addr;
 		recv->dma = two ? mem->dma + i % PIECE_MSGS * RECV_LEN : mem->dma;
-		/* Neighbouring receives use different spill buffers. */
-		recv->spill = spill[i % SPILLS];
 	}
 	return 0;
 }
@@ -304,7 +300,7 @@ struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net
 		goto fail;
 	/* Slots and the big one; then spills and small receives, or one long buffer per receive. */
 	n = DIV_ROUND_UP(qp->nslots, PIECE_MSGS) + 1;
-	n += dev->max_recv_sge >= 2 ? SPILLS + DIV_ROUND_UP(qp->nrecvs, PIECE_MSGS) : qp->nrecvs;
+	n += dev->max_recv_sge >= 2 ? SMC_WR_SPILLS + DIV_ROUND_UP(qp->nrecvs, PIECE_MSGS) : qp->nrecvs;
 	qp->mem = smc_fault_null(QP_MEM, kvcalloc(n, sizeof(*qp->mem), GFP_KERNEL));
 	rc = qp->mem ? qp_create_slots(qp) : -ENOMEM;
 	if (!rc)

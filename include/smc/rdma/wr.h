@@ -216,6 +216,7 @@ struct smc_wr_chain {
 
 /* Receives that are posted together. */
 #define SMC_WR_RECV_BATCH	8
+#define SMC_WR_SPILLS		2	/* buffers for the rest of long messages, see rdma/qp.c */
 
 /**
  * struct smc_wr_recv_batch - receives that are to be posted; under sq_lock
@@ -268,8 +269,11 @@ struct smc_wr_recv_batch {
  * @slots: all slots
  * @recvs: all receive requests; NULL after smc_qp_destroy()
  * @nrecvs: number of them
+ * @nposted: receives that were ever posted, see wr_recv_done(); under @sq_lock
  * @recv_batch: those that are not posted at present
  * @recv_len: bytes of a message that each of them has in a buffer of its own
+ * @spills: memory for the rest of longer messages; NULL if a receive takes the longest one
+ * @spill_turn: which one the next receive gets; under @sq_lock
  * @long_buf: reassembled long message; used by the receive completion handler only, which allocates
  *	it for the first one; likewise
  * @mem: DMA-able memory of slots and receives, see rdma/qp.c
@@ -328,6 +332,8 @@ struct smc_qp {
 	u32 nposted;
 	u32 recv_len;
 	struct smc_wr_recv_batch recv_batch;
+	struct smc_wr_mem *spills[SMC_WR_SPILLS];
+	u32 spill_turn;
 	u8 *long_buf;
 	struct smc_wr_mem *mem;
 	u32 nmem;
