@@ -384,7 +384,7 @@ static void conn_offer_ring(struct smc_conn *conn, const struct smc_elem *elem)
 {
 	conn->tx.growth.elem = *elem;
 	conn->tx.growth.elem.used = 0;
-	conn->tx.growth.failed = 0;
+	WRITE_ONCE(conn->tx.growth.failed, 0);
 	conn_growth_enter(&conn->tx.growth, SMC_GROWTH_READY);
 }
 
@@ -412,7 +412,7 @@ static void conn_growth_pause(struct smc_conn *conn, int rc)
 		pause = 1 + get_random_u32() % (GROW_BUSY + 1);
 	} else if (conn_memory_is_short(rc)) {
 		pause <<= growth->failed;
-		growth->failed = min(growth->failed + 1, GROW_FAILED_MAX);
+		WRITE_ONCE(growth->failed, min(growth->failed + 1, GROW_FAILED_MAX));
 	}
 	conn_growth_enter(growth, SMC_GROWTH_PAUSED);
 	smc_conn_timer_ring_missing(conn, pause);

@@ -273,7 +273,7 @@ static int sendmsg_write_all(struct smc_sock *smc, struct smc_conn *conn,
 		if (rc == -EAGAIN) {
 			if (sendmsg_grow_ring(smc, conn))
 				continue;
-			if (!full)
+			if (!full && !smc_conn_awaits_ring(conn))
 				smc_stats_count(conn->stats, SMC_STAT_TX_FULL, 1);
 			full = true;
 			smc_tx_push(conn, false);

@@ -28,6 +28,15 @@ static inline bool smc_conn_ring_is_first(const struct smc_conn *conn)
 }
 
 /*
+ * Return true if a writer whose first ring is full waits for one of full size that is being made, and
+ * not for the peer or for memory. Without the lock.
+ */
+static inline bool smc_conn_awaits_ring(const struct smc_conn *conn)
+{
+	return smc_conn_ring_is_first(conn) && !READ_ONCE(conn->tx.growth.failed);
+}
+
+/*
  * Return true if a write leaves the first ring, or finds out that there is no other one. Only then
  * somebody asks for one: whoever polls must not wait until there is room in the first ring.
  */
