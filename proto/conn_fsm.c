@@ -323,8 +323,8 @@ enum smc_conn_event smc_conn_fsm_event_of_cdc(bool done, bool closed, bool abort
  * @lossy: TCP still had bytes of the stream, of either direction (only after an upgrade)
  *
  * After the peer's C a reset is only the rest of its close, unless it has destroyed bytes: then the
- * peer has ended without reading them, or the application here cannot read all. It is told so as by
- * the peer's A.
+ * peer has ended without reading them, or the application here cannot read all. That is reported as
+ * the peer's A is.
  *
  * Return: SMC_CONN_EV_CLCSOCK_RST or SMC_CONN_EV_PEER_ABORT.
  */
