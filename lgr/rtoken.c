@@ -28,7 +28,7 @@
 
 /* ---- the table ---- */
 
-/* A piece when one cannot sleep; without it the peer is told that there is no room. */
+/* A piece when one cannot sleep; without it the peer gets a negative response. */
 #define PIECE_GFP	(GFP_ATOMIC | __GFP_NOWARN)
 
 static struct smc_rtoken *rtoken_alloc_piece(gfp_t gfp)
@@ -75,16 +75,13 @@ static struct smc_rtoken *rtoken_at(struct smc_lgr *lgr, u32 idx)
 	return smc_rtoken_of(lgr, idx);
 }
 
-#define rtoken_for_each(lgr, i, rt) \
-	for ((i) = 0; ((rt) = rtoken_at(lgr, i)); (i)++)
-
 /* Return the index of an entry. */
 static int rtoken_index(struct smc_lgr *lgr, const struct smc_rtoken *rt)
 {
 	struct smc_rtoken *other;
 	u32 i;
 
-	rtoken_for_each(lgr, i, other)
+	for (i = 0; (other = rtoken_at(lgr, i)); i++)
 		if (other == rt)
 			break;
 	return i;
@@ -109,7 +106,7 @@ static struct smc_rtoken *rtoken_find(struct smc_lgr *lgr, u32 slot, u32 rkey)
 	u32 i;
 
 	lockdep_assert_held(&lgr->rtoken_lock);
-	rtoken_for_each(lgr, i, rt)
+	for (i = 0; (rt = rtoken_at(lgr, i)); i++)
 		if (rt->used && rt->links & BIT(slot) && rt->rkey[slot] == rkey)
 			return rt;
 	return NULL;
@@ -125,7 +122,7 @@ static struct smc_rtoken *rtoken_find_lost(struct smc_lgr *lgr, u32 slot, u32 rk
 	/* slots that never had a key of the RMB have 0 */
 	if (!rkey)
 		return NULL;
-	rtoken_for_each(lgr, i, rt)
+	for (i = 0; (rt = rtoken_at(lgr, i)); i++)
 		if (rt->used && !(rt->links & BIT(slot)) && rt->rkey[slot] == rkey &&
 		    rt->addr[slot] == addr)
 			return rt;
@@ -159,7 +156,7 @@ static struct smc_rtoken *rtoken_alloc(struct smc_lgr *lgr)
 	u32 i;
 
 	lockdep_assert_held(&lgr->rtoken_lock);
-	rtoken_for_each(lgr, i, rt) {
+	for (i = 0; (rt = rtoken_at(lgr, i)); i++) {
 		if (!rt->used)
 			return rt;
 		if (!rt->refs && (!oldest || (s32)(rt->announced - oldest->announced) < 0))
@@ -343,7 +340,7 @@ bool smc_rtoken_has_room(struct smc_lgr *lgr)
 	u32 i;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	rtoken_for_each(lgr, i, rt)
+	for (i = 0; (rt = rtoken_at(lgr, i)); i++)
 		if (!rt->refs)
 			break;
 	room = i < SMC_LGR_RTOKENS;
@@ -525,7 +522,7 @@ static void rtoken_drop_slot(struct smc_lgr *lgr, u32 slot, bool forget)
 	u32 i;
 
 	spin_lock_bh(&lgr->rtoken_lock);
-	rtoken_for_each(lgr, i, rt) {
+	for (i = 0; (rt = rtoken_at(lgr, i)); i++) {
 		rt->links &= ~BIT(slot);
 		if (forget) {
 			rt->rkey[slot] = 0;

@@ -300,7 +300,8 @@ struct smc_qp *smc_qp_create(struct smc_ib_device *dev, u8 port, struct net *net
 		goto fail;
 	/* Slots and the big one; then spills and small receives, or one long buffer per receive. */
 	n = DIV_ROUND_UP(qp->nslots, PIECE_MSGS) + 1;
-	n += dev->max_recv_sge >= 2 ? SMC_WR_SPILLS + DIV_ROUND_UP(qp->nrecvs, PIECE_MSGS) : qp->nrecvs;
+	n += dev->max_recv_sge >= 2 ? SMC_WR_SPILLS + DIV_ROUND_UP(qp->nrecvs, PIECE_MSGS) :
+				      qp->nrecvs;
 	qp->mem = smc_fault_null(QP_MEM, kvcalloc(n, sizeof(*qp->mem), GFP_KERNEL));
 	rc = qp->mem ? qp_create_slots(qp) : -ENOMEM;
 	if (!rc)

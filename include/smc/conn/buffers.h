@@ -28,7 +28,7 @@ static inline bool smc_conn_ring_is_first(const struct smc_conn *conn)
 }
 
 /*
- * Return true if a writer whose first ring is full waits for one of full size that is being made, and
+ * Return true if a writer whose first ring is full waits for one of full size that is being made,
  * not for the peer or for memory. Without the lock.
  */
 static inline bool smc_conn_awaits_ring(const struct smc_conn *conn)
