@@ -74,7 +74,7 @@
 #define SMC_NETLINK_LINK_OWN_BYTES		130	/* u32, of WRITEs that have not completed */
 #define SMC_NETLINK_LINK_OWN_LATENCY		131	/* u32, ns, of a request; 0: unknown */
 #define SMC_NETLINK_LINK_OWN_SENDS		132	/* u32, messages that it has room for */
-#define SMC_NETLINK_LINK_OWN_RECVS		133	/* u32, receives that are kept posted */
+#define SMC_NETLINK_LINK_OWN_RECVS		133	/* u32, receives that are posted at most */
 #define SMC_NETLINK_LINK_OWN_MAX		133
 
 /*
