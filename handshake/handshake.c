@@ -220,7 +220,7 @@ static void hs_start_client(struct smc_hs *hs, int tcp_state)
 	spin_lock_irqsave(&hs->wait.lock, flags);
 	if (!test_and_set_bit(HS_STARTED, &hs->started)) {
 		due = tcp_state == TCP_ESTABLISHED && test_bit(HS_ATTENDED, &hs->started) &&
-		      !smc_clcsock_option_agreed(hs->clcsock);
+		      !smc_clcsock_option_seems_agreed(hs->clcsock);
 		if (due)
 			set_bit(HS_DUE, &hs->started);
 		else
@@ -399,7 +399,10 @@ bool smc_hs_run_due(struct smc_hs *hs)
 {
 	bool due = test_and_clear_bit(HS_DUE, &hs->started);
 
-	if (due)
+	if (due && smc_clcsock_option_agreed(hs->clcsock))
+		/* it was too early to say: the handshake waits for the peer */
+		queue_work(hs_client_wq, &hs->work);
+	else if (due)
 		hs_work(&hs->work);
 	return due;
 }

@@ -140,6 +140,18 @@ bool smc_option_is_agreed(const struct smc_option *o, struct sock *sk)
 }
 
 /**
+ * smc_option_seems_agreed() - the same, in any context
+ * @o: not used
+ * @sk: connected clcsock
+ *
+ * Return: as smc_option_is_agreed().
+ */
+bool smc_option_seems_agreed(const struct smc_option *o, const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->syn_smc);
+}
+
+/**
  * smc_option_set_save_syn() - do nothing: core's option does not use TCP_SAVE_SYN
  * @o: not used
  * @sk: clcsock

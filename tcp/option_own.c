@@ -171,7 +171,7 @@ static void option_rx_dst_set(struct sock *sk, const struct sk_buff *skb)
 	rcu_read_lock();
 	e = option_entry_find(sk);
 	if (e && e->sent)
-		e->agreed = option_is_in_header(th, SMC_TCP_OPT_ID);
+		WRITE_ONCE(e->agreed, option_is_in_header(th, SMC_TCP_OPT_ID));
 	rcu_read_unlock();
 }
 
@@ -426,7 +426,7 @@ void smc_option_offer(struct smc_option *o, struct sock *sk)
 
 	if (e) {
 		e->sent = false;
-		e->agreed = false;
+		WRITE_ONCE(e->agreed, false);
 	}
 	release_sock(sk);
 }
@@ -537,6 +537,28 @@ bool smc_option_is_agreed(const struct smc_option *o, struct sock *sk)
 	lock_sock(sk);
 	agreed = o->agreed || (o->entry && o->entry->agreed);
 	release_sock(sk);
+	return agreed;
+}
+
+/**
+ * smc_option_seems_agreed() - check without a lock whether both ends sent the option
+ * @o: state of @sk
+ * @sk: connected clcsock
+ *
+ * Any context. Without the lock of @sk it may be false for a moment: see smc_option_is_agreed().
+ *
+ * Return: true if the SYN and the SYN-ACK carried the option.
+ */
+bool smc_option_seems_agreed(const struct smc_option *o, const struct sock *sk)
+{
+	const struct smc_option_entry *e;
+	bool agreed;
+
+	/* entries are freed after a grace period */
+	rcu_read_lock();
+	e = READ_ONCE(o->entry);
+	agreed = READ_ONCE(o->agreed) || (e && READ_ONCE(e->agreed));
+	rcu_read_unlock();
 	return agreed;
 }
 

@@ -223,6 +223,19 @@ static inline bool smc_clcsock_option_agreed(const struct smc_clcsock *c)
 }
 
 /**
+ * smc_clcsock_option_seems_agreed() - check the same without a lock
+ * @c: clcsock whose TCP handshake is complete
+ *
+ * Any context. May be false for a moment after TCP has connected, unless TCP itself calls.
+ *
+ * Return: true if the SYN and the SYN-ACK carried the option.
+ */
+static inline bool smc_clcsock_option_seems_agreed(const struct smc_clcsock *c)
+{
+	return smc_option_seems_agreed(&c->option, c->sock->sk);
+}
+
+/**
  * smc_clcsock_state() - return the TCP state without taking the socket lock
  * @c: clcsock
  *

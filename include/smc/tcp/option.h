@@ -48,5 +48,6 @@ void smc_option_inherit(struct smc_option *o, struct sock *sk,
 void smc_option_set_save_syn(struct smc_option *o, struct sock *sk);
 int smc_option_get_save_syn(const struct smc_option *o, struct sock *sk);
 bool smc_option_is_agreed(const struct smc_option *o, struct sock *sk);
+bool smc_option_seems_agreed(const struct smc_option *o, const struct sock *sk);
 
 #endif
