@@ -7,6 +7,7 @@
 #include "timers.h"
 
 #define EARLY_MS	JIFFY_MS
+#define NEW_GROUP_MS	100	/* a new group has added the memory of later connections */
 
 const struct tl_proto *tm_proto;
 int tm_waiting;
@@ -139,6 +140,8 @@ struct ends_pair tm_pair(void)
 	struct ends_pair p = ends_pair(tm_proto, tm_waiting, TM_PORT, TL_MODE_SMCR);
 
 	tm_happened("a good connection", from, 0, SLACK_MS);
+	/* a new group tells its peer of more memory: before the peer is made silent */
+	tl_sleep_ms(NEW_GROUP_MS);
 	return p;
 }
 
