@@ -81,6 +81,9 @@ def read_log(name):
         for line in f:
             if line.startswith("{"):
                 item = json.loads(line)
+                # what is no cost, as memory, lies between no marks
+                if "units" not in item:
+                    continue
                 waiting.append((item["row"], item["label"], item["units"], item.get("packets")))
             elif line.startswith("symbols of "):
                 symbols = Symbols()
