@@ -90,7 +90,7 @@ def group(ours, theirs):
     recvs = value_of("smcr_max_recv_wr") * number_of("RECV_BATCHES", "rdma/qp.c")
     piece = number_of("PIECE_MSGS", "rdma/qp.c") * number_of("MSG_STRIDE", "rdma/qp.c")
     pieces = -(-slots // number_of("PIECE_MSGS", "rdma/qp.c"))
-    spills = number_of("SPILLS", "rdma/qp.c")
+    spills = number_of("SMC_WR_SPILLS", "include/smc/rdma/wr.h")
     recv_pieces = -(-recvs // number_of("PIECE_MSGS", "rdma/qp.c"))
     longest = number_of("SMC_WR_LLC_MAX", "include/smc/rdma/wr.h")
     return (
