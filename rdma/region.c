@@ -109,20 +109,17 @@ static bool region_is_needed(enum smc_region_need need)
  * first send ring of full size goes to whoever writes, and few connections want one that they can
  * do without.
  */
-static u32 pool_elems_wanted(const struct smc_pool *pool, enum smc_region_kind kind, u32 size,
+static u32 pool_elems_wanted(struct smc_pool *pool, enum smc_region_kind kind, u32 size,
 			     enum smc_region_need need)
 {
-	const struct smc_region *region;
-	u32 max = pool->conns_max, have = 0, few = 8;
+	u32 max = pool->conns_max, have, few = 8;
 
 	lockdep_assert_held(&pool->mutex);
 	if (need == SMC_REGION_AGAIN)
 		return 8;
 	if (need == SMC_REGION_AHEAD || (need == SMC_REGION_FOUNDED && kind == SMC_REGION_RMB))
 		return 1;
-	list_for_each_entry(region, &pool->regions[kind], entry)
-		if (region->elem_size == size)
-			have += region->nelem;
+	have = smc_pool_count_elems(pool, kind, size);
 	if (have >= max)
 		return max / 8 + 1;
 	if (kind == SMC_REGION_RMB && have && have < SMC_POOL_RMBES_KEPT)
