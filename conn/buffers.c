@@ -672,15 +672,21 @@ static bool conn_may_ask(struct smc_conn *conn)
 	return state == SMC_GROWTH_NONE && conn_is_streaming(conn);
 }
 
+/* Return @memcg, which the caller holds, with a reference more; NULL: none. */
+static struct mem_cgroup *conn_get_memcg(struct mem_cgroup *memcg)
+{
+#ifdef CONFIG_MEMCG
+	if (memcg)
+		css_get(&memcg->css);
+#endif
+	return memcg;
+}
+
 /* Keep the cgroup of the socket, which may be gone before the work runs. */
 static void conn_keep_memcg(struct smc_conn *conn, struct mem_cgroup *memcg)
 {
-#ifdef CONFIG_MEMCG
-	if (!memcg || conn->tx.growth.memcg)
-		return;
-	css_get(&memcg->css);
-	conn->tx.growth.memcg = memcg;
-#endif
+	if (!conn->tx.growth.memcg)
+		conn->tx.growth.memcg = conn_get_memcg(memcg);
 }
 
 /**
@@ -856,12 +862,7 @@ void smc_conn_stock_pool(struct smc_conn *conn, struct mem_cgroup *memcg)
 	INIT_DELAYED_WORK(&stock->work, conn_stock_work_fn);
 	smc_lgr_get(lgr);
 	stock->lgr = lgr;
-#ifdef CONFIG_MEMCG
-	if (memcg) {
-		css_get(&memcg->css);
-		stock->memcg = memcg;
-	}
-#endif
+	stock->memcg = conn_get_memcg(memcg);
 	stock->ring = conn->tx.want;
 	stock->rmbe = conn->rx.elem.size;
 	queue_delayed_work(lgr->wq, &stock->work, STOCK_DELAY);
