@@ -59,13 +59,13 @@ struct smc_hs_result {
  *	socket, too
  * @memcg: cgroup to charge the connection's memory to, NULL = none; lives as long as @owner
  * @force_tcp: server: reason to use TCP that was found beforehand (a rule, AUTOSMC), 0 = none
- * @done: called exactly once, from @work in process context without locks, or in smc_hs_run_due(),
- *	unless
- *	smc_hs_cancel_sync() came before @work had begun. The callee owns the reference on
- *	@conn of the result; that of a client calls smc_hs_release_clcsock(). The owner holds a
- *	reference on its socket until done() drops it, or waits with smc_hs_cancel_sync() before
- *	it frees the smc_hs
- * @due: client: smc_hs_is_due() has become true; any context, under the clcsock's sk_callback_lock
+ * @done: called exactly once, in process context, from @work without locks, or in
+ *	smc_hs_run_due() with those of its caller, unless smc_hs_cancel_sync() came before @work
+ *	had begun. The callee owns the reference on @conn of the result; that of a client calls
+ *	smc_hs_release_clcsock(). The owner holds a reference on its socket until done() drops it,
+ *	or waits with smc_hs_cancel_sync() before it frees the smc_hs
+ * @due: client: smc_hs_is_due() has become true; from smc_hs_start(), or in any context under the
+ *	clcsock's sk_callback_lock
  * @run: runs the steps of this side; set by the setup
  * @owner: for @done
  * @host: ID of the peer host, see smc_admission_host(); set when TCP is connected
