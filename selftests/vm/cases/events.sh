@@ -38,15 +38,7 @@ listen()
 	# shellcheck disable=SC2086 # words
 	"$@" /t/smcctl -j monitor $WORDS > "/run/$name_.events" 2>&1 &
 	listeners="$listeners $!"
-	wait_for 10 listens "$@" || fail "$name_ does not listen: $(cat "/run/$name_.events")"
-}
-
-# There is a socket of generic netlink in a multicast group (not only that of the control family,
-# which comes last).
-listens()
-{
-	# shellcheck disable=SC2016 # a program
-	"$@" awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
+	wait_for 10 event_listens "$@" || fail "$name_ does not listen: $(cat "/run/$name_.events")"
 }
 
 listen_all()
@@ -416,11 +408,6 @@ case_storm()
 	fi
 }
 
-no_connections()
-{
-	[ "$(/t/smcctl -j linkgroup | sed -n 's/.*"connections": *\([0-9]*\).*/\1/p' | sum)" = 0 ]
-}
-
 # Ends of connections are events only while somebody listens: more of them in a second than may be sent are
 # neither sent later nor counted as left out.
 case_unheard()
@@ -430,7 +417,7 @@ case_unheard()
 	began=$(uptime_s)
 	connections smc $many smc
 	diag "host $HOST: $many ends in at most $(($(uptime_s) - began + 1)) s"
-	wait_for 30 no_connections || fail "connections stay"
+	wait_for 30 no_conns_in_groups || fail "connections stay"
 	# they are freed soon afterwards
 	sleep 2
 	listeners=

@@ -23,12 +23,6 @@ groups_are()
 	[ "$(/t/smcctl -j linkgroup | grep -c '"role"')" = "$1" ]
 }
 
-listens()
-{
-	# shellcheck disable=SC2016 # a program
-	awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
-}
-
 # hold_conns N: N connections, until the clients are killed. At most 160 of them begin at once: a host
 # gets 192 places for handshakes.
 hold_conns()
@@ -69,7 +63,7 @@ case_groups()
 	sleep 3
 	/t/smcctl -j monitor > /run/events 2>&1 &
 	monitor=$!
-	wait_for 10 listens || fail "there is no listener: $(cat /run/events)"
+	wait_for 10 event_listens || fail "there is no listener: $(cat /run/events)"
 	before
 	/usr/sbin/rdma link delete rxe0 || fail "no rxe0"
 	wait_for 60 groups_are 0 || fail "not all groups end"

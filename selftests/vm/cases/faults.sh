@@ -210,12 +210,6 @@ no_answer()
 	fired "$s" || fail "$AT: did not fire"
 }
 
-event_listens()
-{
-	# shellcheck disable=SC2016 # a program
-	awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
-}
-
 # Without a listener no memory is allocated. A listener is notified of the lost event, and receives
 # the next one.
 no_event()

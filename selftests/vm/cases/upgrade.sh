@@ -445,11 +445,6 @@ no_sockets()
 	! awk '$2 ~ /:114E$/ || $3 ~ /:114E$/ { print $4 }' /proc/net/tcp | grep -qv '0A\|06'
 }
 
-no_connections()
-{
-	[ "$(/t/smcctl linkgroup | awk 'NR > 1 { n += $4 } END { print n + 0 }')" -eq 0 ]
-}
-
 # strike kill|destroy FILE: at a random moment behind one of the first requests
 strike()
 {
@@ -506,7 +501,7 @@ case_killed()
 		# C of a killed client counts as D for 20 s (decision 0021), what it still sends for 60 s
 		wait_for 40 no_sockets || fail "round $round: $(/t/smcctl sock)"
 		began=$(uptime_s)
-		wait_for 100 no_connections || fail "round $round: $(/t/smcctl linkgroup)"
+		wait_for 100 no_conns_in_groups || fail "round $round: $(/t/smcctl linkgroup)"
 		diag "round $round: connections were left for $(($(uptime_s) - began)) s"
 		if [ "$HOST" = 2 ]; then
 			expect "round $round: exit code" "$(cat /run/client.rc)" -ne 0
@@ -630,12 +625,6 @@ case_linklocal()
 
 # --- events ---
 
-# A listener of this namespace is in a multicast group (not only smcctl's socket of the control family).
-listens()
-{
-	awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
-}
-
 # values KEY EVENT [WHY]: the values of that key in the events that were received
 values()
 {
@@ -686,7 +675,7 @@ case_reported()
 	threshold 1
 	/t/smcctl -j monitor connections > /run/events 2>&1 &
 	listener=$!
-	wait_for 10 listens || fail "nobody listens: $(cat /run/events)"
+	wait_for 10 event_listens || fail "nobody listens: $(cat /run/events)"
 	before
 	traffic parallel:32
 	traffic stream:4

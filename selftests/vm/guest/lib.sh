@@ -292,6 +292,20 @@ port_active()
 	grep -qs ACTIVE "/sys/class/infiniband/$1/ports/1/state"
 }
 
+# event_listens [COMMAND...]: a socket of generic netlink is in a multicast group (not only that of the control
+# family, which comes last). The command enters the namespace to look at.
+event_listens()
+{
+	# shellcheck disable=SC2016 # a program
+	"$@" awk '$2 == 16 && $4 != "00000000" { found = 1 } END { exit !found }' /proc/net/netlink
+}
+
+# no_conns_in_groups: the groups have no connection, whatever became of its sockets
+no_conns_in_groups()
+{
+	[ "$(/t/smcctl linkgroup | awk 'NR > 1 { n += $4 } END { print n + 0 }')" -eq 0 ]
+}
+
 # wait_for SECONDS COMMAND...: until the command succeeds
 wait_for()
 {
