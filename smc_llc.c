@@ -687,6 +687,7 @@ static void llc_lgr_terminated(struct smc_lgr *lgr)
 			llc_event_free(llc->add.request);
 	}
 	llc_lgr_announce_end(lgr);
+	smc_test_link_check_others(lgr);
 
 	smc_upgrade_end_all(llc);
 	llc_events_free(&llc->queue);

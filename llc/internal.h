@@ -339,6 +339,7 @@ struct llc_upgrade {
  * @test_answers: per slot
  * @suspect: the peer may be gone: @test_work, which is due soon, sends TEST LINK
  * @suspect_checked: when it did so last, in jiffies
+ * @eldest: it was checked for all groups with the same peer GID, as the oldest one; never cleared
  * @withdraw_mute: DELETE RKEY was not answered: send no other; used by @withdraw_work only
  * @upgrade: requests to continue a TCP connection over the group
  * @wait: woken when the turn changes, a response arrives or the group dies
@@ -371,6 +372,7 @@ struct smc_llc {
 	struct llc_test_answer test_answers[SMC_LGR_LINKS];
 	bool suspect;
 	unsigned long suspect_checked;
+	bool eldest;
 	bool withdraw_mute;
 	struct llc_upgrade upgrade;
 	wait_queue_head_t wait;
@@ -594,6 +596,7 @@ void smc_test_link_receive(struct smc_llc *llc, struct smc_link *link,
 			   const struct smc_llc_msg *req);
 void smc_test_link_send_answer(struct smc_link *link);
 void smc_test_link_work(struct work_struct *work);
+void smc_test_link_check_others(struct smc_lgr *lgr);
 
 /* llc/upgrade.c */
 void smc_upgrade_init_state(struct llc_upgrade *up);

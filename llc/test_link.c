@@ -231,24 +231,44 @@ void smc_test_link_probe_lgr(struct smc_lgr *lgr)
 }
 
 /**
- * struct test_link_target - argument of test_link_probe_matching()
+ * struct test_link_target - argument of the walks over groups
  * @net: namespace
  * @gid: peer GID
+ * @except: group to leave out, or NULL
+ * @eldest: result of test_link_find_eldest(), with a reference
  */
 struct test_link_target {
 	struct net *net;
 	const union ib_gid *gid;
+	const struct smc_lgr *except;
+	struct smc_lgr *eldest;
 };
 
 /* Groups in their first contact are new and need no check. */
+static bool test_link_matches(const struct smc_lgr *lgr, const struct test_link_target *t)
+{
+	return lgr != t->except && lgr->net == t->net && lgr->ready && !READ_ONCE(lgr->dead) &&
+	       !memcmp(&lgr->peer.gid, t->gid, sizeof(*t->gid));
+}
+
+/* The newest group comes first. */
+static int test_link_find_eldest(struct smc_lgr *lgr, void *arg)
+{
+	struct test_link_target *t = arg;
+
+	if (!test_link_matches(lgr, t))
+		return 0;
+	if (t->eldest)
+		smc_lgr_put(t->eldest);
+	smc_lgr_get(lgr);
+	t->eldest = lgr;
+	return 0;
+}
+
 static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
 {
-	const struct test_link_target *t = arg;
-
-	if (lgr->net != t->net || !lgr->ready || READ_ONCE(lgr->dead) ||
-	    memcmp(&lgr->peer.gid, t->gid, sizeof(*t->gid)))
-		return 0;
-	smc_test_link_probe_lgr(lgr);
+	if (test_link_matches(lgr, arg))
+		smc_test_link_probe_lgr(lgr);
 	return 0;
 }
 
@@ -259,12 +279,43 @@ static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
  *
  * A peer that lost power, or its module, returns with another peer ID, or with the same one,
  * which is zero for some peers. Any host can forge such a first contact, so the groups are not
- * ended: TEST LINK is sent over each of their links at once, whatever
- * net.smc.smcr_testlink_time says. Process context.
+ * ended: TEST LINK is sent over the links of the oldest one at once, whatever
+ * net.smc.smcr_testlink_time says. No restart of the peer can have left that one alive and ended a
+ * younger one. If it does not answer, the others are checked (smc_test_link_check_others()).
+ * Process context.
  */
 void smc_test_link_probe_gid(struct net *net, const union ib_gid *gid)
 {
 	struct test_link_target t = { .net = net, .gid = gid };
 
-	smc_lgr_for_each(test_link_probe_matching, &t);
+	smc_lgr_for_each(test_link_find_eldest, &t);
+	if (!t.eldest)
+		return;
+	/* before the answer can be missed */
+	WRITE_ONCE(t.eldest->llc->eldest, true);
+	smc_test_link_probe_lgr(t.eldest);
+	smc_lgr_put(t.eldest);
+}
+
+/**
+ * smc_test_link_check_others() - a group has ended: check the younger ones that it stood for
+ * @lgr: dead group
+ *
+ * All at once: their links fail after the same time. Process context, no lock.
+ */
+void smc_test_link_check_others(struct smc_lgr *lgr)
+{
+	struct test_link_target t = { .net = lgr->net, .gid = &lgr->peer.gid, .except = lgr };
+
+	if (!READ_ONCE(lgr->llc->eldest))
+		return;
+	switch (lgr->reason) {
+	case SMC_LINK_QP_ERROR:
+	case SMC_LINK_TEST_TIMEOUT:
+	case SMC_LINK_STALLED:
+		smc_lgr_for_each(test_link_probe_matching, &t);
+		break;
+	default:
+		break;		/* the peer, or this host, has ended it: no sign of a restart */
+	}
 }

@@ -2587,6 +2587,78 @@ static void llc_test_link_suspected(struct kunit *test)
 }
 
 /*
+ * A first contact from a GID asks its oldest group alone. When that one does not answer, all others
+ * with this GID are asked; groups of other peers never are.
+ */
+static void llc_test_link_eldest(struct kunit *test)
+{
+	struct smc_link *young, *alien;
+	struct smc_llc_msg msg = {};
+	struct smc_lgr *lgr;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	lgr = env_create_group_up(test, SMC_SERVER, 2);
+	lgr->peer.gid = p.lgr->peer.gid;
+	lgr->ready = true;
+	young = smc_lgr_get_link(lgr, 0);
+	lgr = env_create_group_up(test, SMC_SERVER, 3);
+	lgr->peer.gid.raw[15] ^= 0xff;
+	lgr->ready = true;
+	alien = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, young);
+	KUNIT_ASSERT_NOT_NULL(test, alien);
+	msleep(1100);		/* all of them may be asked at once */
+	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.first, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p.second, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(young, SMC_LLC_TEST_LINK, false, &msg), 0);
+	/* a link alone is no sign of a restart */
+	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(young, SMC_LLC_TEST_LINK, false, &msg), 0);
+	smc_link_fail(p.first, SMC_LINK_TEST_TIMEOUT);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(young, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(alien, SMC_LLC_TEST_LINK, false, &msg), 0);
+	smc_link_put(young);
+	smc_link_put(alien);
+	llc_pair_end(&p);
+}
+
+/* A group that ends by order says nothing about the others of its peer. */
+static void llc_test_link_eldest_ordered(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct smc_link *young;
+	struct smc_lgr *lgr;
+	struct llc_pair p;
+
+	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	lgr = env_create_group_up(test, SMC_SERVER, 2);
+	lgr->peer.gid = p.lgr->peer.gid;
+	lgr->ready = true;
+	young = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, young);
+	msleep(1100);
+	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
+	smc_lgr_terminate(p.lgr, SMC_LINK_ADMIN);
+	/* its links go after the last message */
+	while (smc_lgr_has_link(p.lgr))
+		usleep_range(1000, 2000);
+	msleep(QUIET_MS);
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(young, SMC_LLC_TEST_LINK, false, &msg), 0);
+	/* the next one is the eldest now */
+	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(young, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	smc_link_put(young);
+	llc_pair_end(&p);
+}
+
+/*
  * Many peers let two works of their group wait for a send slot each, which may last 10 s: more
  * works than one queue runs at a time. Meanwhile TEST LINK of another peer is answered, and the
  * exchanges with it make progress.
@@ -2708,6 +2780,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_test_link_no_slot),
 	KUNIT_CASE(llc_test_link_next_link),
 	KUNIT_CASE_SLOW(llc_test_link_suspected),
+	KUNIT_CASE_SLOW(llc_test_link_eldest),
+	KUNIT_CASE_SLOW(llc_test_link_eldest_ordered),
 	KUNIT_CASE_SLOW(llc_hostile_groups),
 	{}
 };
