@@ -39,6 +39,7 @@
 #                     scale_*, and spread_* with 16 of them in a group at most, where it can be 255
 #   BENCH_CONNS=A,B   with BENCH_ROWS=scale: how many (default 1,16,256,2048; up to 10000)
 #   BENCH_ROUNDS=N    rounds (default 5; fewer give a table that says so)
+#   BENCH_COUNT=N     not insn: round trips of a row, and four times the connections (default 200)
 #   BENCH_MS=N        length of one stream measurement (default 1000)
 set -eu
 
@@ -272,7 +273,7 @@ fi
 	--add "$top/selftests/smc_traffic" --add "$top/selftests/bench/smc_bench" \
 	--add "$top/selftests/bench/smc_hold" --add "$top/selftests/bench/smc_knock" \
 	--env "LABELS=$labels" --env "ROUNDS=$rounds" --env "MEMORY=${peers:+n}" \
-	--env "MS=${BENCH_MS:-1000}" --timeout $((240 + rounds * 120)) --out "$out" || rc=$?
+	--env "MS=${BENCH_MS:-1000}" --env "COUNT=${BENCH_COUNT:-200}" --timeout $((240 + rounds * 120)) --out "$out" || rc=$?
 [ "$rc" = 0 ] || die "the run failed, the hosts' logs are in $out"
 
 case $labels in
@@ -305,8 +306,9 @@ cat <<END
 
 Medians of $rounds rounds on $(nproc) CPUs; a ratio above 1 is in favour of ours.  raw: ib_write_bw
 of that size, and both ways of ib_write_lat.  upgrade: ours with net.smc.upgrade_bytes set, whose
-short connections stay TCP.  fallback_*: connect, a byte each way and close of
-what ends as TCP, for the server or the client has no SMC socket, or its host has no RNIC.
+short connections stay TCP.  requests_beside: requests beside a stream over RDMA, to a TCP server too.
+fallback_*: connect, a byte each way and close of what ends as TCP, for the server or the client has
+no SMC socket, or its host has no RNIC.
 mem_N_*: of the client with N connections open that have sent a byte (silent_N_*: none), more than before: protection domains, completion
 queues, queue pairs, memory regions and their size; slab; memory no longer free (the test
 program's share too).  Written to build/bench.json.

@@ -11,7 +11,7 @@
 #            begin as TCP, and carry too little to change over, only rows of short connections;
 #            client: ours on host 2, the in-tree family on host 1; server: the other way round
 #   ROUNDS   number of rounds; MEMORY  n: no rows mem_* and silent_*
-#   MS, COUNT   see smc_bench
+#   MS, COUNT   see smc_bench; rows of short connections have a quarter of COUNT, requests_beside all
 #   KNOCKS      number of connections for the median cost of a fallback
 
 : "${LABELS:=tcp intree ours upgrade raw}" "${ROUNDS:=5}" "${MS:=1000}" "${COUNT:=200}"
@@ -103,8 +103,18 @@ with_server()
 		/t/smc_traffic server --family "$family" > /tmp/server 2>&1 &
 		server=$!
 		await_server
+		[ "$1" != upgrade ] || {
+			# for speed_beside
+			/t/smc_traffic server --family inet --port 4433 > /tmp/plain 2>&1 &
+			plain=$!
+			await_server 4433
+		}
 		sync_signal "ready.$1"
 		sync_wait "done.$1" 240 > /dev/null || exit 1
+		[ "$1" != upgrade ] || {
+			kill "$plain"
+			wait "$plain" || :
+		}
 		[ $family = inet ] || wait_for 60 no_sockets || fail "$(/t/smcctl sock)"
 		kill "$server"
 		wait "$server"
@@ -149,11 +159,16 @@ speed()
 		fail "$label_: smc_bench ended with $?"
 }
 
-# The first connection makes the group, and shows that the server upgrades.
-speed_upgrade()
+# learn LABEL: the first connection makes the group, and shows that the server upgrades
+learn()
 {
 	/t/smc_traffic client --connect "$(peer_addr)" --family "$family" connects:8 ||
 		fail "$1: no connection"
+}
+
+speed_upgrade()
+{
+	learn "$1"
 	before
 	mode=tcp
 	speed "$1" --rows connect_rate,requests
@@ -161,6 +176,40 @@ speed_upgrade()
 	expect "fallbacks" "$(grown clnt_fback)" -eq 0
 	# a quarter of COUNT in each row
 	expect "began as TCP" "$(grown deferred)" -eq $((COUNT / 4 + COUNT / 4))
+	speed_beside "$1"
+}
+
+# speed_beside LABEL: the row requests_beside: requests beside a stream that is SMC all the time, to a
+# TCP server for the label tcp
+speed_beside()
+{
+	echo 0 > /proc/sys/net/smc/upgrade_bytes
+	/t/smc_traffic client --connect "$(peer_addr)" --family "$family" --require smc \
+		stream:100000 > /tmp/stream 2>&1 &
+	stream=$!
+	before
+	wait_for 30 stream_has_begun || fail "$1: no stream: $(cat /tmp/stream)"
+	echo 100000 > /proc/sys/net/smc/upgrade_bytes
+	before
+	beside_row "$1"
+	expect "began as TCP" "$(grown deferred)" -eq "$COUNT"
+	family=inet
+	beside_row tcp --port 4433
+	family=smc
+	kill -0 "$stream" || fail "$1: the stream has ended: $(cat /tmp/stream)"
+	expect "bytes of the stream by RDMA WRITE" "$(grown tx_write_bytes)" -ge 1048576
+	expect "handshakes" "$(grown clnt_smc)" -eq 0
+	kill "$stream"
+	wait "$stream" || :
+}
+
+stream_has_begun() { [ "$(grown tx_write_bytes)" -ge 1048576 ]; }
+
+# COUNT requests
+beside_row()
+{
+	speed "$@" --rows requests --count $((COUNT * 4)) > /tmp/beside
+	sed 's/"requests"/"requests_beside"/' /tmp/beside
 }
 
 # --- the cost of a fallback ---
@@ -288,9 +337,7 @@ raw()
 each_with_server()
 {
 	for label in $LABELS; do
-		case $label in
-		raw|upgrade)	continue ;;
-		esac
+		[ "$label" != raw ] || continue
 		[ "$HOST" = 1 ] || diag "$1 of $label"
 		sync_barrier "begin.$label" 120 || exit 1
 		with_server "$label" "$1"
@@ -338,6 +385,11 @@ hold()
 {
 	label_=$1 row_=$2
 	shift 2
+	[ "$label_" != upgrade ] || {
+		# the group is no part of what its connections take
+		learn "$label_"
+		mode=tcp
+	}
 	# baseline: devices without any module, memory without connections
 	memory_state > /run/memory
 	cat /run/resources >> /run/memory
