@@ -219,7 +219,7 @@ find "$stage" -name '*.ko' -exec strip --strip-debug {} +
 
 name=${budget:+budget}
 name=${name:-${ceilings:+budget-loopback}}
-name=${name:-bench}
+name=${name:-bench-$bed}
 out=$("$top/scripts/cache-dir.sh" here)/out/$name
 rc=0
 if [ -n "$profile" ]; then
@@ -268,7 +268,7 @@ if [ "$bed" = uml ]; then
 else
 	set -- --kernel "$kernel"
 fi
-"$vm/vm.py" --name bench --bed "$bed" "$@" --module intree --mtu "$mtu" --mem 768 --pcap off \
+"$vm/vm.py" --name "$name" --bed "$bed" "$@" --module intree --mtu "$mtu" --mem 768 --pcap off \
 	--script "$vm/cases/bench.sh" --add "$stage" --add "$top/tools/smcctl" \
 	--add "$top/selftests/smc_traffic" --add "$top/selftests/bench/smc_bench" \
 	--add "$top/selftests/bench/smc_hold" --add "$top/selftests/bench/smc_knock" \
