@@ -478,7 +478,7 @@ static int deferred_read_tcp(struct smc_sock *smc, struct deferred_recv *call, s
 	rc = smc_fallback_recvmsg(smc, msg, len, call->flags | MSG_DONTWAIT);
 	if (rc > 0)
 		call->source = DEFERRED_TCP;
-	else
+	else if (rc || call->copied)
 		deferred_set_control(msg, at, left);
 	return rc;
 }
@@ -770,14 +770,17 @@ static void deferred_put_stamps(struct deferred_recv *call)
 				 (int)(c->cmsg_len - CMSG_LEN(0)), CMSG_DATA(c));
 }
 
-/* Put the control messages of a call with bytes. TCP_INQ is what both transports have. */
-static void deferred_put_control(struct smc_sock *smc, struct deferred_recv *call)
+/*
+ * Put the control messages of a call that succeeds. TCP_INQ is what both transports have; TCP has
+ * put its own, @by_tcp.
+ */
+static void deferred_put_control(struct smc_sock *smc, struct deferred_recv *call, bool by_tcp)
 {
 	bool peek = call->flags & MSG_PEEK;
 	struct msghdr *msg = call->msg;
 	struct deferred_view v;
 
-	if (call->source == DEFERRED_TCP || !smc_cmsg_is_needed(smc, msg))
+	if (by_tcp || !smc_cmsg_is_needed(smc, msg))
 		return;
 	/* an earlier part of the call may have put some */
 	deferred_set_control(msg, call->control.at, call->control.left);
@@ -785,7 +788,7 @@ static void deferred_put_control(struct smc_sock *smc, struct deferred_recv *cal
 	deferred_look(smc, &v);
 	if (call->source == DEFERRED_TAIL)
 		deferred_put_stamps(call);
-	else if (v.conn)
+	else if (v.conn && call->copied)
 		smc_cmsg_put_stamps(smc, v.conn, msg, peek ? call->ring.skip : 0);
 	/* without a connection, which a withdrawal has taken away, as TCP has counted */
 	smc_cmsg_put_inq(smc, deferred_sees_ring(&v) ? v.conn : NULL, msg,
@@ -821,7 +824,7 @@ static int deferred_recv_locked(struct smc_sock *smc, struct msghdr *msg, size_t
 		.timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT),
 		.control = { msg->msg_control, msg->msg_controllen },
 	};
-	bool decided, wait;
+	bool decided = false, wait;
 	u32 had;
 	int rc;
 
@@ -836,9 +839,13 @@ static int deferred_recv_locked(struct smc_sock *smc, struct msghdr *msg, size_t
 			deferred_wait(smc, had, decided, &call.timeo);
 		/* a call for no bytes waits for one */
 	} while (rc == -EINPROGRESS && (wait || call.copied < call.len));
-	if (!call.copied)
+	if (!call.copied) {
+		/* the end of the stream, too, has TCP_INQ */
+		if (!rc)
+			deferred_put_control(smc, &call, decided);
 		return rc;
-	deferred_put_control(smc, &call);
+	}
+	deferred_put_control(smc, &call, call.source == DEFERRED_TCP);
 	deferred_count_ring(smc, call.from_ring);
 	return call.copied;
 }
