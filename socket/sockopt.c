@@ -234,10 +234,10 @@ static void sockopt_push_bufsizes(struct smc_sock *smc)
 		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
 		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
 	}
-	if (smc->conn) {
+	if (smc->conn && !smc_sock_shows_set_size(smc, SOCK_SNDBUF_LOCK))
 		WRITE_ONCE(sk->sk_sndbuf, snd);
+	if (smc->conn && !smc_sock_shows_set_size(smc, SOCK_RCVBUF_LOCK))
 		WRITE_ONCE(sk->sk_rcvbuf, rcv);
-	}
 	spin_unlock_bh(&smc->state_lock);
 }
 #endif
@@ -752,54 +752,83 @@ static int sockopt_get_smc(struct smc_sock *smc, int name, char __user *val, int
 }
 
 /*
- * Fill TCP_INFO with the values of the clcsock that hold for the stream too. All others describe
- * packets without bytes of the stream.
+ * Fill TCP_INFO with those values @c of the clcsock that hold for the stream too. All others
+ * describe packets without bytes of the stream, unless that began over TCP.
  */
-static void sockopt_clcsock_info(const struct smc_sock *smc, struct tcp_info *info)
+static void sockopt_fill_clcsock_info(const struct smc_sock *smc, const struct tcp_info *c,
+				      struct tcp_info *info)
 {
-	struct tcp_info c;
-
-	tcp_get_info(smc->clcsock.sock->sk, &c);
 	memset(info, 0, sizeof(*info));
 	info->tcpi_state = inet_sk_state_load(&smc->inet.sk);
-	info->tcpi_retransmits = c.tcpi_retransmits;
-	info->tcpi_probes = c.tcpi_probes;
-	info->tcpi_backoff = c.tcpi_backoff;
-	info->tcpi_options = c.tcpi_options;
-	info->tcpi_snd_wscale = c.tcpi_snd_wscale;
-	info->tcpi_rcv_wscale = c.tcpi_rcv_wscale;
-	info->tcpi_rto = c.tcpi_rto;
-	info->tcpi_ato = c.tcpi_ato;
-	info->tcpi_rtt = c.tcpi_rtt;
-	info->tcpi_rttvar = c.tcpi_rttvar;
-	info->tcpi_min_rtt = c.tcpi_min_rtt;
-	info->tcpi_snd_mss = c.tcpi_snd_mss;
-	info->tcpi_rcv_mss = c.tcpi_rcv_mss;
-	info->tcpi_advmss = c.tcpi_advmss;
-	info->tcpi_pmtu = c.tcpi_pmtu;
-	info->tcpi_reordering = c.tcpi_reordering;
+	info->tcpi_retransmits = c->tcpi_retransmits;
+	info->tcpi_probes = c->tcpi_probes;
+	info->tcpi_backoff = c->tcpi_backoff;
+	info->tcpi_options = c->tcpi_options;
+	info->tcpi_snd_wscale = c->tcpi_snd_wscale;
+	info->tcpi_rcv_wscale = c->tcpi_rcv_wscale;
+	info->tcpi_rto = c->tcpi_rto;
+	info->tcpi_ato = c->tcpi_ato;
+	info->tcpi_rtt = c->tcpi_rtt;
+	info->tcpi_rttvar = c->tcpi_rttvar;
+	info->tcpi_min_rtt = c->tcpi_min_rtt;
+	info->tcpi_snd_mss = c->tcpi_snd_mss;
+	info->tcpi_rcv_mss = c->tcpi_rcv_mss;
+	info->tcpi_advmss = c->tcpi_advmss;
+	info->tcpi_pmtu = c->tcpi_pmtu;
+	info->tcpi_reordering = c->tcpi_reordering;
 	info->tcpi_pacing_rate = ~0ULL;
-	info->tcpi_max_pacing_rate = c.tcpi_max_pacing_rate;
+	info->tcpi_max_pacing_rate = c->tcpi_max_pacing_rate;
+}
+
+/* Add what TCP has carried, and still holds, of a stream that goes on over RDMA. */
+static void sockopt_add_tcp_part(const struct tcp_info *c, struct tcp_info *info)
+{
+	/* until RDMA has carried some */
+	if (!info->tcpi_bytes_sent)
+		info->tcpi_last_data_sent = c->tcpi_last_data_sent;
+	if (!info->tcpi_bytes_received)
+		info->tcpi_last_data_recv = c->tcpi_last_data_recv;
+	info->tcpi_last_ack_recv = min(info->tcpi_last_ack_recv, c->tcpi_last_ack_recv);
+	info->tcpi_unacked += c->tcpi_unacked;
+	info->tcpi_total_retrans += c->tcpi_total_retrans;
+	info->tcpi_bytes_acked += c->tcpi_bytes_acked;
+	info->tcpi_bytes_received += c->tcpi_bytes_received;
+	info->tcpi_segs_out += c->tcpi_segs_out;
+	info->tcpi_segs_in += c->tcpi_segs_in;
+	info->tcpi_notsent_bytes += c->tcpi_notsent_bytes;
+	info->tcpi_data_segs_in += c->tcpi_data_segs_in;
+	info->tcpi_data_segs_out += c->tcpi_data_segs_out;
+	info->tcpi_busy_time += c->tcpi_busy_time;
+	info->tcpi_rwnd_limited += c->tcpi_rwnd_limited;
+	info->tcpi_sndbuf_limited += c->tcpi_sndbuf_limited;
+	info->tcpi_delivered += c->tcpi_delivered;
+	info->tcpi_bytes_sent += c->tcpi_bytes_sent;
+	info->tcpi_bytes_retrans += c->tcpi_bytes_retrans;
+	if (!info->tcpi_delivery_rate)
+		info->tcpi_delivery_rate = c->tcpi_delivery_rate;
 }
 
 /* TCP_INFO during a handshake and in SMC mode. */
 static int sockopt_get_tcp_info(struct smc_sock *smc, char __user *val, int __user *len)
 {
+	struct tcp_info info, c;
 	struct smc_conn *conn;
-	struct tcp_info info;
 	int n;
 
 	if (get_user(n, len))
 		return -EFAULT;
 	if (n < 0)
 		return -EINVAL;
-	sockopt_clcsock_info(smc, &info);
+	tcp_get_info(smc->clcsock.sock->sk, &c);
+	sockopt_fill_clcsock_info(smc, &c, &info);
 	conn = smc_sock_conn_get(smc);
 	if (conn) {
 		spin_lock_bh(&conn->lock);
 		smc_tcpinfo_fill(conn, &info);
 		spin_unlock_bh(&conn->lock);
 		smc_conn_put(conn);
+		if (smc_sock_mode(smc) == SMC_MODE_DEFERRED)
+			sockopt_add_tcp_part(&c, &info);
 	}
 	n = min_t(int, n, sizeof(info));
 	if (put_user(n, len) || copy_to_user(val, &info, n))

@@ -429,8 +429,10 @@ void smc_stream_set_conn_locked(struct smc_sock *smc, struct smc_conn *conn)
 	WRITE_ONCE(conn->link_policy, READ_ONCE(smc->link_policy));
 	smc_conn_set_balance(conn, READ_ONCE(smc->balance));
 	/* shown by SO_SNDBUF and SO_RCVBUF, which are twice the requested size */
-	WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
-	WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
+	if (!smc_sock_shows_set_size(smc, SOCK_SNDBUF_LOCK))
+		WRITE_ONCE(sk->sk_sndbuf, 2 * conn->tx.want);
+	if (!smc_sock_shows_set_size(smc, SOCK_RCVBUF_LOCK))
+		WRITE_ONCE(sk->sk_rcvbuf, 2 * conn->rx.ring.size);
 	/* in DEFERRED mode it is read without a lock */
 	WRITE_ONCE(smc->conn, conn);
 }

@@ -254,6 +254,15 @@ static inline void smc_sock_add_shutdown(struct smc_sock *smc, int how)
 }
 
 /*
+ * Return whether SO_SNDBUF or SO_RCVBUF (@lock) shows what the program has set, whatever carries
+ * the stream: on a connection that began as TCP, where the ring need not have that size.
+ */
+static inline bool smc_sock_shows_set_size(const struct smc_sock *smc, u8 lock)
+{
+	return smc->mode == SMC_MODE_DEFERRED && smc->inet.sk.sk_userlocks & lock;
+}
+
+/*
  * Show the buffer sizes of the clcsock, which TCP adapts by itself, as SO_SNDBUF and SO_RCVBUF. In
  * SMC mode the socket shows its rings, from smc_stream_start() on: the mode changes under the lock.
  */
@@ -261,12 +270,14 @@ static inline void smc_sock_show_bufsizes(struct smc_sock *smc)
 {
 	const struct sock *csk = smc->clcsock.sock->sk;
 	struct sock *sk = smc_sock_sk(smc);
+	bool rings;
 
 	spin_lock_bh(&smc->state_lock);
-	if (smc->mode != SMC_MODE_SMC && !smc->conn) {
+	rings = smc->mode == SMC_MODE_SMC || smc->conn;
+	if (!rings || smc_sock_shows_set_size(smc, SOCK_SNDBUF_LOCK))
 		WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(csk->sk_sndbuf));
+	if (!rings || smc_sock_shows_set_size(smc, SOCK_RCVBUF_LOCK))
 		WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(csk->sk_rcvbuf));
-	}
 	spin_unlock_bh(&smc->state_lock);
 }
 
