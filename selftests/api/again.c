@@ -33,7 +33,9 @@ static void backlog(struct api_env *e)
 {
 	struct tl_addr at = e->remote;
 	int lfd = T_OK(r_listen_at(e, e->peer, &at, BACKLOG));
-	int room = (BACKLOG + 1) * (e->peer->smc && !e->proto->smc ? 2 : 1);
+	/* connections without a rendezvous wait in TCP's accept queue, too */
+	bool twice = e->peer->smc && (!e->proto->smc || e->upgrade);
+	int room = (BACKLOG + 1) * (twice ? 2 : 1);
 	int fd[2 * BACKLOG + 3], rfd[2 * BACKLOG + 3];
 
 	for (int i = 0; i <= room; i++) {
@@ -444,10 +446,10 @@ static void corked_at_close(struct api_env *e)
 	T_OK(r_close(e, rfd));
 	T_EQ(api_poll(fd, POLLIN | POLLRDHUP, API_PATIENCE_MS) & POLLRDHUP, POLLRDHUP);
 	rc = recv(fd, &c, 1, 0);
-	if (rc < 0 && tl_now_ns() - sent >= CORK_MS * TL_NSEC_PER_MSEC) {
+	if (rc < 0 && (e->upgrade || tl_now_ns() - sent >= CORK_MS * TL_NSEC_PER_MSEC)) {
 		/*
-		 * The peer took so long to close that the cork's time was over before: it left a
-		 * byte unread, and that is a reset.
+		 * The peer took so long to close that the cork's time was over before, or the
+		 * change to RDMA has ended it: it left a byte unread, and that is a reset.
 		 */
 		T_ERR(rc, ECONNRESET);
 	} else {

@@ -267,6 +267,8 @@ static void defer_accept(struct api_env *e)
 	struct tl_addr at;
 
 	lfd = api_listener(e, &at);
+	if (e->upgrade)
+		api_teach_agent(e, lfd, &at);
 	T_OK(setsockopt(lfd, SOL_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds)));
 	rfd = T_OK(r_socket(e, e->peer));
 	T_OK(r_connect(e, rfd, &at));

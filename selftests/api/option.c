@@ -482,7 +482,9 @@ static void buffer_sizes(struct api_env *e)
 		check_account(fd, snd, rcv);
 		check_kept(fd, snd, rcv);
 		sent[i] = api_fill(fd, SEED, 0);
-		if (api_over_rdma(e, fd)) {
+		/* the buffers of one that began as TCP may be bigger, and it shows what was set */
+		check_account(fd, snd, rcv);
+		if (api_over_rdma(e, fd) && !e->upgrade) {
 			T_EQ(snd, 2 * ring_size(sizes[i]));
 			T_EQ(rcv, 2 * ring_size(sizes[i]));
 			T_EQ(queue_len(fd, SIOCOUTQNSD), snd / 2);
@@ -491,13 +493,15 @@ static void buffer_sizes(struct api_env *e)
 		r_later(e, 0);
 		r_send(e, rfd, SEED, 0, MUCH);
 		came[i] = inq_settle(fd);
-		if (api_over_rdma(e, fd))
+		if (api_over_rdma(e, fd) && !e->upgrade)
 			T_EQ(came[i], rcv / 2);
 		api_recv(fd, SEED, 0, MUCH);
 		T_EQ(r_join(e), MUCH);
 		close(fd);
 		T_OK(r_close(e, rfd));
 	}
+	if (e->upgrade)
+		return;
 	T_TRUE(sent[1] > sent[0]);
 	T_TRUE(came[1] > came[0]);
 }

@@ -235,6 +235,19 @@ static void epoll_level(struct api_env *e)
 	T_EQ(next_event(ep, 0), EPOLLIN | EPOLLRDHUP);
 }
 
+/* The change to RDMA wakes those who wait, once, whatever they wait for. */
+static void no_edge(const struct api_env *e, int ep)
+{
+	static bool changed;
+	int events = next_event(ep, API_QUIET_MS);
+
+	if (events && e->upgrade && !changed) {
+		changed = true;
+		events = next_event(ep, API_QUIET_MS);
+	}
+	T_EQ(events, 0);
+}
+
 static void epoll_edge(struct api_env *e)
 {
 	int fd, rfd, ep, edges;
@@ -242,17 +255,17 @@ static void epoll_edge(struct api_env *e)
 	api_pair(e, &fd, &rfd);
 	ep = epoll_with(fd, EPOLL_ALL | EPOLLET);
 	T_EQ(next_event(ep, API_PATIENCE_MS), EPOLLOUT);
-	T_EQ(next_event(ep, API_QUIET_MS), 0);
+	no_edge(e, ep);
 	T_EQ(r_send(e, rfd, SEED, 0, 100), 100);
 	T_EQ(next_event(ep, API_PATIENCE_MS), EPOLLIN | EPOLLOUT);
 	/* once, although nothing was read */
-	T_EQ(next_event(ep, API_QUIET_MS), 0);
+	no_edge(e, ep);
 	/* reading causes no report; new data does, even behind old data */
 	api_recv(fd, SEED, 0, 40);
-	T_EQ(next_event(ep, API_QUIET_MS), 0);
+	no_edge(e, ep);
 	T_EQ(r_send(e, rfd, SEED, 100, 100), 100);
 	T_EQ(next_event(ep, API_PATIENCE_MS), EPOLLIN | EPOLLOUT);
-	T_EQ(next_event(ep, API_QUIET_MS), 0);
+	no_edge(e, ep);
 	api_recv(fd, SEED, 40, 160);
 	T_OK(r_shutdown(e, rfd, SHUT_WR));
 	/* TCP wakes for the shutdown and for the data before it, even if there is none */

@@ -115,8 +115,11 @@ void api_reenter(int fd)
 		T_OK(listen(fd, 16));
 }
 
-/* A rendezvous with the listener @lfd of this side, which is over at the end. */
-static void pair_teach_agent(struct api_env *e, int lfd, const struct tl_addr *at)
+/*
+ * A rendezvous with the listener @lfd of this side, which is over at the end: with @e->upgrade, the
+ * agent's next connection to it begins as TCP.
+ */
+void api_teach_agent(struct api_env *e, int lfd, const struct tl_addr *at)
 {
 	int rfd = T_OK(r_socket(e, e->peer)), fd;
 
@@ -159,7 +162,7 @@ void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
 		if (prepare)
 			prepare(lfd);
 		if (e->upgrade)
-			pair_teach_agent(e, lfd, &at);
+			api_teach_agent(e, lfd, &at);
 		*rfd = T_OK(r_socket(e, e->peer));
 		r_later(e, 0);
 		r_connect(e, *rfd, &at);

@@ -89,6 +89,15 @@ static u8 *pages_alloc(u64 seed)
 }
 
 /*
+ * Whether the completions of a connection say what RDMA has copied: not where TCP may have carried
+ * the bytes.
+ */
+static bool reports_rdma(const struct api_env *e, int fd)
+{
+	return !e->upgrade && api_over_rdma(e, fd);
+}
+
+/*
  * Read the next completion: return the first send of its range, put the last one into *@hi. Ranges
  * must be in order. *@copied: over RDMA, whether these sends were copied.
  */
@@ -120,7 +129,7 @@ static long long completion_read(struct api_env *e, int fd, u32 *hi, bool *copie
 	T_EQ(ee.ee_errno, 0);
 	T_EQ(ee.ee_origin, SO_EE_ORIGIN_ZEROCOPY);
 	*hi = ee.ee_data;
-	*copied = api_over_rdma(e, fd) && ee.ee_code & SO_EE_CODE_ZEROCOPY_COPIED;
+	*copied = reports_rdma(e, fd) && ee.ee_code & SO_EE_CODE_ZEROCOPY_COPIED;
 	return ee.ee_info;
 }
 
@@ -139,7 +148,7 @@ static void completions_wait(struct api_env *e, int fd, u32 *next, u32 limit, bo
 		}
 		T_EQ(lo, *next);
 		T_TRUE(hi >= lo && hi < limit);
-		T_EQ(copied, want_copied && api_over_rdma(e, fd));
+		T_EQ(copied, want_copied && reports_rdma(e, fd));
 		*next = hi + 1;
 	}
 }
@@ -426,7 +435,7 @@ static void send_zc(const struct api_env *e, struct uring *r, int fd, const u8 *
 	T_TRUE(uring_wait(r, API_PATIENCE_MS, &who, &res));
 	T_EQ(who, len);
 	T_TRUE(r->flags & IORING_CQE_F_NOTIF);
-	if (reports && api_over_rdma(e, fd))
+	if (reports && reports_rdma(e, fd))
 		T_EQ(!!((u32)res & NOTIF_USAGE_ZC_COPIED_), copied);
 }
 
