@@ -106,7 +106,7 @@ static unsigned int conn_act_on_cdc(struct smc_conn *conn, u32 slot, unsigned in
 		/* ACTIVE stays ACTIVE, and nothing is to be done */
 		if (conn->state != SMC_CONN_ACTIVE)
 			bits |= smc_conn_step_locked(conn, SMC_CONN_EV_PEER_DATA);
-		if (unlikely(smc_conn_is_shut(conn)))
+		if (unlikely(smc_conn_is_shut(conn) || conn->state == SMC_CONN_PEERCLOSEWAIT1_C))
 			bits |= smc_conn_refuse_data_locked(conn, had);
 	}
 	if (got & SMC_CDC_URGENT)

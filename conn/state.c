@@ -686,11 +686,12 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 
 /**
  * smc_conn_refuse_data_locked() - Refuse bytes that arrive after a close or shutdown of both
- * @conn: connection that is shut (smc_conn_is_shut()), in any state; new bytes have arrived
+ * @conn: connection that is shut (smc_conn_is_shut()), or has sent C; new bytes have arrived
  * @had: bytes that were readable before; these stay
  *
  * Nobody will read them: a reset, as by TCP, tells the writer so. What is queued in the other
- * direction is lost, as with TCP: a peer that waits for room here would never read it.
+ * direction is lost, as with TCP: a peer that waits for room here would never read it. A foreign
+ * peer gets nothing behind our C.
  *
  * Context: Softirq or process; caller holds conn->lock.
  * Return: SMC_CONN_* bits for the owner.
@@ -698,11 +699,12 @@ void smc_conn_abort(struct smc_conn *conn, int err)
 unsigned int smc_conn_refuse_data_locked(struct smc_conn *conn, u32 had)
 {
 	lockdep_assert_held(&conn->lock);
-	if (!smc_conn_state_may_cdc(conn->state))
+	if (!smc_conn_state_may_cdc(conn->state) &&
+	    (conn->state != SMC_CONN_PEERCLOSEWAIT1_C || !READ_ONCE(conn->lgr->peer.caps)))
 		return 0;
 	WRITE_ONCE(conn->rx.ring.produced, conn->rx.ring.consumed + had);
 	conn->cause = ECONNRESET;
-	return smc_conn_step_locked(conn, SMC_CONN_EV_ABORT);
+	return smc_conn_step_locked(conn, smc_conn_fsm_event_of_unread(conn->state));
 }
 
 /**

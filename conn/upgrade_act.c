@@ -186,6 +186,12 @@ static unsigned int upgrade_step(struct smc_conn *conn, enum smc_upgrade_event e
 	return upgrade_act(conn, actions);
 }
 
+/* Return whether the peer has sent bytes over TCP that the application has not waited for. */
+static bool upgrade_tcp_is_unread(const struct smc_conn_upgrade *up)
+{
+	return up->reader_left && up->rx_s.known && up->rx_s.s > up->read_end;
+}
+
 /**
  * smc_conn_upgrade_act_locked() - Do what the last CDC message leads to
  * @conn: connection, after smc_conn_upgrade_take_cdc_locked()
@@ -195,11 +201,19 @@ static unsigned int upgrade_step(struct smc_conn *conn, enum smc_upgrade_event e
  */
 unsigned int smc_conn_upgrade_act_locked(struct smc_conn *conn)
 {
-	u32 actions = conn->upgrade->actions;
+	struct smc_conn_upgrade *up = conn->upgrade;
+	u32 actions = up->actions;
+	unsigned int bits;
 
 	lockdep_assert_held(&conn->lock);
-	conn->upgrade->actions = 0;
-	return upgrade_act(conn, actions);
+	up->actions = 0;
+	bits = upgrade_act(conn, actions);
+	/* TCP acknowledges them, so the peer would never learn that they are lost */
+	if (upgrade_tcp_is_unread(up) && !smc_conn_is_beside_tcp(conn)) {
+		conn->cause = ECONNRESET;
+		bits |= smc_conn_step_locked(conn, smc_conn_fsm_event_of_unread(conn->state));
+	}
+	return bits;
 }
 
 /* ---- the link group and the work of the connection ---------------------------- */
@@ -401,6 +415,30 @@ void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s)
 	smc_conn_prepare_notification(conn, upgrade_act(conn, actions), &note);
 	spin_unlock_bh(&conn->lock);
 	smc_conn_send_notification(&note);
+}
+
+/**
+ * smc_conn_upgrade_leave_reader() - The application is about to close its socket: it reads no more
+ * @conn: connection with an upgrade
+ * @read: bytes of TCP that it has read
+ *
+ * If the peer says later that it has sent more over TCP, the connection is aborted, as TCP resets
+ * one that brings bytes after close().
+ *
+ * Context: Process; takes conn->lock.
+ * Return: true: the peer has said so already; the caller aborts.
+ */
+bool smc_conn_upgrade_leave_reader(struct smc_conn *conn, u64 read)
+{
+	struct smc_conn_upgrade *up = conn->upgrade;
+	bool unread;
+
+	spin_lock_bh(&conn->lock);
+	up->reader_left = true;
+	up->read_end = read;
+	unread = upgrade_tcp_is_unread(up);
+	spin_unlock_bh(&conn->lock);
+	return unread;
 }
 
 /**

@@ -55,6 +55,8 @@ struct conn_fsm_cell {
 
 /* Send A: write nothing more, and limit the wait for the peer. */
 #define SEND_ABORT		(SMC_CONN_ACT_SEND_ABORT | PURGE | ARM)
+/* The same after C, for bytes that nobody will read. */
+#define REFUSE			(SEND_ABORT | RESET_TCP | ABORTED | DISCARD)
 /* Both ends have closed in good order; we have ended first, or the peer has, by D or C. */
 #define ORDERLY_FIRST		(SMC_CONN_ACT_CLOSE_CLCSOCK | FREE)
 #define ORDERLY_SECOND		(SMC_CONN_ACT_CLOSE_CLCSOCK | SMC_CONN_ACT_AWAIT_FIN | FREE)
@@ -110,6 +112,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(TIMEOUT)		= GO(CLOSED, GIVE_UP),
 		EV(CLCSOCK_RST)		= GO(PEERCLOSEWAIT1_C, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
+		EV(UNREAD)		= GO(PEERABORTWAIT, REFUSE),
 		EV(PEER_DATA)		= GO(PEERCLOSEWAIT1_C, DISCARD),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_C, 0),
 		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY_FIRST),
@@ -134,6 +137,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(TIMEOUT)		= GO(CLOSED, GIVE_UP),
 		EV(CLCSOCK_RST)		= GO(PEERCLOSEWAIT2_C, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
+		EV(UNREAD)		= GO(PEERABORTWAIT, REFUSE),
 		EV(PEER_DONE)		= GO(PEERCLOSEWAIT2_C, 0),
 		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY_FIRST),
 		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY_FIRST),
@@ -202,6 +206,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(TIMEOUT)		= GO(CLOSED, GIVE_UP),
 		EV(CLCSOCK_RST)		= GO(PEERFINCLOSEWAIT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, GIVE_UP | CANCEL),
+		EV(UNREAD)		= GO(PEERABORTWAIT, REFUSE),
 		EV(PEER_DONE)		= GO(PEERFINCLOSEWAIT, 0),
 		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | ORDERLY_SECOND),
 		EV(PEER_CLOSED_EARLY)	= GO(CLOSED, CANCEL | ORDERLY_SECOND),
@@ -216,6 +221,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(TIMEOUT)		= GO(CLOSED, QUARANTINE),
 		EV(CLCSOCK_RST)		= GO(PEERABORTWAIT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, CANCEL | QUARANTINE),
+		EV(UNREAD)		= GO(PEERABORTWAIT, 0),
 		EV(PEER_DATA)		= GO(PEERABORTWAIT, DISCARD),
 		EV(PEER_DONE)		= GO(PEERABORTWAIT, 0),
 		EV(PEER_CLOSED)		= GO(CLOSED, CANCEL | FREE),
@@ -230,6 +236,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(TIMEOUT)		= GO(CLOSED, FREE),
 		EV(CLCSOCK_RST)		= GO(PROCESSABORT, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, CANCEL | FREE),
+		EV(UNREAD)		= GO(PROCESSABORT, 0),
 		EV(PEER_DATA)		= GO(PROCESSABORT, DISCARD),
 		EV(PEER_DONE)		= GO(PROCESSABORT, 0),
 		EV(PEER_CLOSED)		= GO(PROCESSABORT, 0),
@@ -245,6 +252,7 @@ static const struct conn_fsm_cell conn_fsm_table[SMC_CONN_STATES][SMC_CONN_EVENT
 		EV(TIMEOUT)		= GO(CLOSED, 0),
 		EV(CLCSOCK_RST)		= GO(CLOSED, 0),
 		EV(GROUP_LOST)		= GO(CLOSED, 0),
+		EV(UNREAD)		= GO(CLOSED, 0),
 		EV(PEER_DATA)		= GO(CLOSED, DISCARD),
 		EV(PEER_DONE)		= GO(CLOSED, 0),
 		EV(PEER_CLOSED)		= GO(CLOSED, 0),
@@ -338,6 +346,20 @@ enum smc_conn_event smc_conn_fsm_event_of_rst(enum smc_conn_state state, bool lo
 	default:
 		return SMC_CONN_EV_CLCSOCK_RST;
 	}
+}
+
+/**
+ * smc_conn_fsm_event_of_unread() - Map bytes that nobody will read to an event
+ * @state: state of a connection with a native peer, that the application has closed
+ *
+ * Once C is sent only A can tell the writer, to whom RNIC or TCP has acknowledged them. A foreign
+ * peer expects nothing after C.
+ *
+ * Return: SMC_CONN_EV_ABORT or SMC_CONN_EV_UNREAD.
+ */
+enum smc_conn_event smc_conn_fsm_event_of_unread(enum smc_conn_state state)
+{
+	return smc_conn_state_may_cdc(state) ? SMC_CONN_EV_ABORT : SMC_CONN_EV_UNREAD;
 }
 
 /**
@@ -455,6 +477,8 @@ const char *smc_conn_event_str(enum smc_conn_event event)
 		return "CLCSOCK_RST";
 	case SMC_CONN_EV_GROUP_LOST:
 		return "GROUP_LOST";
+	case SMC_CONN_EV_UNREAD:
+		return "UNREAD";
 	case SMC_CONN_EV_PEER_DATA:
 		return "PEER_DATA";
 	case SMC_CONN_EV_PEER_DONE:

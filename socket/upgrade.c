@@ -1479,13 +1479,15 @@ void smc_deferred_disconnect(struct smc_sock *smc)
 		sk->sk_error_report(sk);
 }
 
-/* Return whether bytes are unread: close() is an abort. */
-static bool upgrade_has_unread(struct smc_sock *smc, const struct smc_conn *conn)
+/* The program reads no more. Return whether bytes are unread: close() is an abort. */
+static bool upgrade_leave_reader(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct smc_upgrade_tcp tcp;
+	bool expected;
 
 	smc_deferred_get_tcp(smc, &tcp);
-	return tcp.received > tcp.read || smc_rx_get_readable(conn);
+	expected = smc_conn_upgrade_leave_reader(conn, tcp.read);
+	return expected || tcp.received > tcp.read || smc_rx_get_readable(conn);
 }
 
 static bool upgrade_fin_is_unacked(const struct sock *csk)
@@ -1562,7 +1564,7 @@ bool smc_deferred_close(struct smc_sock *smc, bool abort, bool wait)
 	upgrade_quiesce(smc);
 	conn = smc_deferred_conn_get(smc);
 	if (conn) {
-		if (upgrade_has_unread(smc, conn) ||
+		if (upgrade_leave_reader(smc, conn) ||
 		    (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime))
 			abort = true;
 		if (!abort && READ_ONCE(smc->deferred->ring)) {

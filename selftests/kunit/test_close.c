@@ -225,7 +225,10 @@ static void close_unread(struct kunit *test)
 	conn_env_end(&e);
 }
 
-/* After our C bytes of the peer are discarded; nobody reads them, and they are no violation. */
+/*
+ * After our C bytes of the peer are discarded; nobody reads them, and they are no violation. A
+ * native peer learns that they are lost, as by a reset of TCP.
+ */
 static void close_discards(struct kunit *test)
 {
 	struct smc_cdc_msg msg = { .seq = 1, .prod.off = 10 };
@@ -236,6 +239,23 @@ static void close_discards(struct kunit *test)
 	conn_env_receive_msg(&e, e.second, &msg);
 	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_PEERCLOSEWAIT1_C);
 	KUNIT_EXPECT_EQ(test, smc_ring_rx_readable(&e.conn->rx.ring), 0);
+	KUNIT_EXPECT_EQ(test, close_sent_state(&e), SMC_CDC_S_CLOSED);
+	conn_env_end(&e);
+
+	close_begin(test, &e);
+	e.lgr->peer.caps = SMC_PEER_CAPS_TAG_1;
+	smc_conn_close(e.conn, false, HZ, NULL);
+	conn_env_receive_msg(&e, e.second, &msg);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_PEERABORTWAIT);
+	KUNIT_EXPECT_EQ(test, smc_ring_rx_readable(&e.conn->rx.ring), 0);
+	KUNIT_EXPECT_EQ(test, close_sent_state(&e) & SMC_CDC_S_ABORT, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, e.conn->tcp_end, SMC_TCP_END_RST);
+	/* it comes from a peer that has not closed, and answers */
+	msg.seq = 2;
+	msg.state = SMC_CDC_S_ABORT;
+	conn_env_receive_msg(&e, e.second, &msg);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(e.conn), SMC_CONN_CLOSED);
+	KUNIT_EXPECT_FALSE(test, e.conn->quarantine);
 	conn_env_end(&e);
 }
 

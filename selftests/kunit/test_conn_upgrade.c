@@ -877,6 +877,45 @@ static void upgrade_closed_at_gate(struct kunit *test)
 	upgrade_env_end(&u);
 }
 
+/* The application has closed, with @read bytes of TCP read, and C is sent. */
+static void upgrade_begin_closed(struct kunit *test, struct upgrade_env *u, u64 read)
+{
+	upgrade_begin_server(test, u);
+	smc_conn_upgrade_shut_gate(u->e.conn, ENV_S);
+	KUNIT_EXPECT_FALSE(test, smc_conn_upgrade_leave_reader(u->e.conn, read));
+	smc_conn_detach(u->e.conn);
+	smc_conn_close(u->e.conn, false, HZ, NULL);
+	env_complete_sends(u->e.second);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u->e.conn), SMC_CONN_PEERCLOSEWAIT1_C);
+}
+
+/* S says that bytes come over TCP that nobody will read: A follows C, as a reset does on TCP. */
+static void upgrade_closed_unread(struct kunit *test)
+{
+	struct smc_cdc_msg msg = { .seq = 2, .ext = SMC_CDC_EXT_S, .s = ENV_S }, last;
+	struct upgrade_env u;
+
+	upgrade_begin_closed(test, &u, ENV_S);
+	conn_env_receive_msg(&u.e, u.e.second, &msg);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_PEERCLOSEWAIT1_C);
+	upgrade_env_end(&u);
+
+	upgrade_begin_closed(test, &u, ENV_S - 1);
+	conn_env_receive_msg(&u.e, u.e.second, &msg);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_PEERABORTWAIT);
+	env_count_cdc(u.e.second, &last);
+	KUNIT_EXPECT_EQ(test, last.state & SMC_CDC_S_ABORT, SMC_CDC_S_ABORT);
+	KUNIT_EXPECT_EQ(test, u.e.conn->tcp_end, SMC_TCP_END_RST);
+	upgrade_env_end(&u);
+
+	/* it is known before: the caller of close() aborts */
+	upgrade_begin_server(test, &u);
+	u.tcp.rx.received = ENV_S - 1;
+	conn_env_receive_msg(&u.e, u.e.second, &msg);
+	KUNIT_EXPECT_TRUE(test, smc_conn_upgrade_leave_reader(u.e.conn, ENV_S - 1));
+	upgrade_env_end(&u);
+}
+
 /* The peer closes while TCP has @tx bytes before our S under way, and @rx before its own S. */
 static void upgrade_begin_peer_closed(struct kunit *test, struct upgrade_env *u, u64 tx, u64 rx)
 {
@@ -1508,6 +1547,7 @@ static struct kunit_case upgrade_cases[] = {
 	KUNIT_CASE(upgrade_closed_client),
 	KUNIT_CASE(upgrade_goes_unanswered),
 	KUNIT_CASE(upgrade_closed_at_gate),
+	KUNIT_CASE(upgrade_closed_unread),
 	KUNIT_CASE_SLOW(upgrade_peer_closed),
 	KUNIT_CASE(upgrade_peer_closed_first),
 	KUNIT_CASE(upgrade_tcp_error),

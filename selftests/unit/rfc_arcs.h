@@ -47,6 +47,8 @@ struct rfc_arc {
 	"An end that has sent C never sends A (figure 23), so do not wait for its A"
 #define WHY_AFTER_C \
 	"This end has sent C: A would be illegal, so it can only wait or give up"
+#define WHY_UNREAD \
+	"Native peers: A after C is what a reset is on TCP, and says that bytes were lost"
 #define WHY_RST_TAIL \
 	"The peer closed in order; a TCP reset after that loses nothing"
 #define WHY_ANSWER \
@@ -134,6 +136,13 @@ static const struct rfc_arc rfc_arcs[] = {
 	{ "23-1A", "PEERCLOSEWAIT2", 'C', 'D', "ABORT", "CLOSED", RFC_ADDED, WHY_AFTER_C },
 	{ "23-1A", "PEERFINCLOSEWAIT", 'C', 'D', "ABORT", "CLOSED", RFC_ADDED, WHY_AFTER_C },
 	/* text after 2B: the peer's TCP RST starts an abort too */
+	{ "23-1A", "PEERCLOSEWAIT1", 'C', '-', "UNREAD", "PEERABORTWAIT",
+	  RFC_ADDED, WHY_UNREAD },
+	{ "23-1A", "PEERCLOSEWAIT2", 'C', 'D', "UNREAD", "PEERABORTWAIT",
+	  RFC_ADDED, WHY_UNREAD },
+	{ "23-1A", "PEERFINCLOSEWAIT", 'C', 'D', "UNREAD", "PEERABORTWAIT",
+	  RFC_ADDED, WHY_UNREAD },
+
 	{ "23-RST", "ACTIVE", '-', '-', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },
 	{ "23-RST", "PEERCLOSEWAIT1", 'D', '-', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },
 	{ "23-RST", "PEERCLOSEWAIT2", 'D', 'D', "CLCSOCK_RST", "PEERABORTWAIT", RFC_ARC, NULL },

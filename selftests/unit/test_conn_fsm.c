@@ -265,17 +265,18 @@ static void action_laws(void)
 	for (s = 0; s < SMC_CONN_STATES; s++) {
 		for (e = 0; e < SMC_CONN_EVENTS; e++) {
 			struct smc_conn_row row;
-			bool enters;
+			bool enters, refused;
 
+			refused = exchanged[s].we == 'C' && e == SMC_CONN_EV_UNREAD;
 			smc_conn_fsm_get_row(s, e, &row);
 			if (!row.legal)
 				continue;
 			check_element_actions(s, e, &row);
 			check_send_actions(s, e, &row);
 			check_clcsock_actions(s, e, &row);
-			/* nothing is sent after C or A, and C and A exclude each other */
+			/* nothing but A is sent after C, nothing after A, and never both at once */
 			if (row.actions & (last | ACT(SEND_DONE)))
-				CHECK(smc_conn_state_may_cdc(s) || s == SMC_CONN_INIT);
+				CHECK(smc_conn_state_may_cdc(s) || s == SMC_CONN_INIT || refused);
 			CHECK((row.actions & last) != last);
 			if (row.actions & last)
 				CHECK(!smc_conn_state_may_cdc(row.next));
@@ -284,10 +285,12 @@ static void action_laws(void)
 				CHECK(row.actions & ACT(PURGE));
 			/*
 			 * The timer runs in the states that wait for one end alone. It is armed
-			 * once, and again when the connection waits for the other end instead.
+			 * once, and again when the connection waits for the other end instead, or
+			 * for the answer to A instead of that to C.
 			 */
 			enters = timer_runs(row.next) &&
-				 (!timer_runs(s) || (only_app_open(s) && !only_app_open(row.next)));
+				 (!timer_runs(s) || refused ||
+				  (only_app_open(s) && !only_app_open(row.next)));
 			CHECK_EQ(!!(row.actions & ACT(ARM_TIMER)), enters);
 			CHECK_EQ(!!(row.actions & ACT(CANCEL_TIMER)),
 				 timer_runs(s) && !timer_runs(row.next) &&

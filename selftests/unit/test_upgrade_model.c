@@ -64,7 +64,7 @@ enum mutant {
 	LATE_BINDS,		/* a late request is a new one */
 	C_AT_ONCE,		/* C overtakes what TCP carries */
 	A_WITH_D,		/* D in a message with A is an end of file at once */
-	RST_AFTER_C,		/* RST counts no more once the peer has sent C */
+	TCP_UNREAD,		/* bytes that come over TCP after close() are lost */
 	MUTANTS
 };
 
@@ -72,7 +72,7 @@ static const char * const mutant_names[] = {
 	"sound", "FIN_IS_EOF", "S_ONCE", "SLEEPER", "WRITER_INSIDE", "NO_PROOF", "RING_EARLY",
 	"ANSWER_BINDS", "NO_DRAIN", "NO_RST", "STALE_ANSWER", "END_EARLY", "FREE_EARLY",
 	"NO_EPOLLOUT", "TCP_FORGOTTEN", "FIN_COUNTS", "SYN_COUNTS", "S_WRAPS", "GO_ONCE",
-	"LATE_BINDS", "C_AT_ONCE", "A_WITH_D", "RST_AFTER_C",
+	"LATE_BINDS", "C_AT_ONCE", "A_WITH_D", "TCP_UNREAD",
 };
 
 /* What may happen in a scenario. */
@@ -325,8 +325,11 @@ static void conn_event(struct model *m, struct end *e, enum smc_conn_event event
 		e->state_bits |= SMC_CDC_S_DONE;
 	if (act & SMC_CONN_ACT_SEND_CLOSE)
 		e->state_bits |= SMC_CDC_S_CLOSED;
-	if (act & SMC_CONN_ACT_SEND_ABORT)
+	if (act & SMC_CONN_ACT_SEND_ABORT) {
 		e->state_bits |= SMC_CDC_S_ABORT;
+		/* it may follow C */
+		e->final_sent = 0;
+	}
 	if (act & (SMC_CONN_ACT_SEND_DONE | SMC_CONN_ACT_SEND_CLOSE | SMC_CONN_ACT_SEND_ABORT))
 		e->due = 1;
 	if (act & SMC_CONN_ACT_RESET_CLCSOCK && !is_mutant(NO_RST))
@@ -349,9 +352,15 @@ static void conn_event(struct model *m, struct end *e, enum smc_conn_event event
 		take_peer_state(m, e);
 }
 
+/* The peer has sent more over TCP than the program that has closed has read. */
+static bool tcp_is_unread(const struct end *e)
+{
+	return e->closed && e->rx_s != NO_S && e->rx_s > e->read_tcp && !is_mutant(TCP_UNREAD);
+}
+
 static bool has_unread(const struct end *e)
 {
-	return readable(e) || ring_readable(e) || e->rcvd > e->read_tcp;
+	return readable(e) || ring_readable(e) || e->rcvd > e->read_tcp || tcp_is_unread(e);
 }
 
 /* SHUT and CLOSE of the ring: when all bytes are sent. */
@@ -400,7 +409,7 @@ static enum smc_conn_event rst_event(const struct end *e)
 	struct smc_upgrade up = {
 		.tx = (enum smc_upgrade_tx)e->tx, .rx = (enum smc_upgrade_rx)e->rx,
 	};
-	bool lossy = !smc_upgrade_tcp_is_empty(&up) && !is_mutant(RST_AFTER_C);
+	bool lossy = !smc_upgrade_tcp_is_empty(&up);
 
 	return smc_conn_fsm_event_of_rst((enum smc_conn_state)e->conn, lossy);
 }
@@ -670,6 +679,10 @@ static void apply(struct model *m, struct end *e, const struct cdc *c)
 state:
 	e->peer_state |= msg.state;
 	take_peer_state(m, e);
+	if (tcp_is_unread(e)) {
+		m->natural = 1;
+		conn_event(m, e, smc_conn_fsm_event_of_unread((enum smc_conn_state)e->conn), true);
+	}
 }
 
 static void deliver(struct model *m, struct end *e, unsigned int link)
@@ -1222,6 +1235,10 @@ static void check_rest(const struct model *m)
 		    e->rx == SMC_UPGRADE_RX_TAIL)
 			LAW(!e->tcp_dead &&
 			    (!peer->tcp_dead || (peer->closed && m->timed_out)));
+		/* who has sent what the other program has not waited for learns of it */
+		if (!e->closed && peer->closed && e->agree[m->gen] == SMC_UPGRADE_SMC &&
+		    e->s != NO_S && e->s > peer->read_tcp)
+			LAW(e->err || conn_is_over(e));
 		/* no request stays open */
 		LAW(e->agree[0] != SMC_UPGRADE_ASKED && e->agree[0] != SMC_UPGRADE_READY);
 		LAW(e->agree[0] != SMC_UPGRADE_WITHDRAWN && e->agree[1] != SMC_UPGRADE_WITHDRAWN);

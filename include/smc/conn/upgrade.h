@@ -125,6 +125,8 @@ struct smc_conn_upgrade_init {
  * @c_waits: C of the peer counts as D, because TCP has not carried all bytes before both S
  * @c_waited: it has waited for too long
  * @rx_s: S of the peer's direction
+ * @reader_left: the application reads no more: @read_end
+ * @read_end: bytes of TCP that it has read then
  * @linger: jiffies that queued bytes have to be sent after close()
  * @deadline: jiffies until which the peer has to say what we wait for; 0: none
  * @c_deadline: jiffies until which C waits, while @c_waits
@@ -147,8 +149,10 @@ struct smc_conn_upgrade {
 	bool end_known;
 	bool c_waits;
 	bool c_waited;
+	bool reader_left;
 	u64 tx_s;
 	u64 end_s;
+	u64 read_end;
 	struct smc_upgrade_rx_s rx_s;
 	unsigned long linger;
 	unsigned long deadline;
@@ -176,6 +180,7 @@ void smc_conn_upgrade_step(struct smc_conn *conn, enum smc_upgrade_event event);
 int smc_conn_upgrade_take_accept(struct smc_conn *conn, const struct smc_conn_peer_end *end);
 void smc_conn_upgrade_look(struct smc_conn *conn);
 void smc_conn_upgrade_shut_gate(struct smc_conn *conn, u64 s);
+bool smc_conn_upgrade_leave_reader(struct smc_conn *conn, u64 read);
 void smc_conn_upgrade_close_tcp(struct smc_conn *conn, u64 s, struct smc_orphan *clcsock);
 void smc_conn_upgrade_get_states(struct smc_conn *conn, struct smc_upgrade *states);
 void smc_conn_upgrade_get_view(struct smc_conn *conn, struct smc_conn_upgrade_view *view);

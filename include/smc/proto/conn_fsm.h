@@ -44,6 +44,7 @@ enum smc_conn_event {
 	SMC_CONN_EV_TIMEOUT,	/* the timer of a waiting state fired */
 	SMC_CONN_EV_CLCSOCK_RST, /* TCP connection was reset */
 	SMC_CONN_EV_GROUP_LOST,	/* link group without a usable link, or terminated */
+	SMC_CONN_EV_UNREAD,	/* native peer: bytes have come behind our C */
 	SMC_CONN_EV_PEER_DATA,	/* producer cursor advanced */
 	SMC_CONN_EV_PEER_DONE,	/* D without C */
 	SMC_CONN_EV_PEER_CLOSED, /* C while all our data is written */
@@ -58,7 +59,7 @@ enum smc_conn_event {
 #define SMC_CONN_ACT_PURGE		0x00002	/* drop unsent data, no more WRITEs */
 #define SMC_CONN_ACT_DISCARD		0x00004	/* drop the new data, it will not be read */
 #define SMC_CONN_ACT_SEND_DONE		0x00008	/* CDC with D; all later CDCs repeat D */
-#define SMC_CONN_ACT_SEND_CLOSE		0x00010	/* CDC with C: the last CDC, no WRITE after it */
+#define SMC_CONN_ACT_SEND_CLOSE		0x00010	/* CDC with C: the last CDC but for A, no WRITE */
 #define SMC_CONN_ACT_SEND_ABORT		0x00020	/* CDC with A: the last CDC, no WRITE after it */
 #define SMC_CONN_ACT_RESET_CLCSOCK	0x00040	/* RST on the TCP connection */
 #define SMC_CONN_ACT_CLOSE_CLCSOCK	0x00080	/* FIN on the TCP connection */
@@ -92,6 +93,7 @@ void smc_conn_fsm_get_row(enum smc_conn_state state, enum smc_conn_event event,
 			  struct smc_conn_row *row);
 enum smc_conn_event smc_conn_fsm_event_of_cdc(bool done, bool closed, bool aborted, bool unsent);
 enum smc_conn_event smc_conn_fsm_event_of_rst(enum smc_conn_state state, bool lossy);
+enum smc_conn_event smc_conn_fsm_event_of_unread(enum smc_conn_state state);
 bool smc_conn_event_is_from_peer(enum smc_conn_event event);
 
 bool smc_conn_state_may_recv(enum smc_conn_state state);
