@@ -107,8 +107,10 @@ done
 extra run "$p-api-more" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 	--env "API=inet smc6 smc_mapped ipproto_declined inet6 inet_mapped inet_to_smc smc_mapped_to_inet smc6_to_inet6 ipproto6 ipproto_mapped ipproto_to_smc ipproto_to_inet ipproto_mapped_to_inet ipproto6_to_inet6 smc_mapped_declined ipproto_mapped_declined" \
 	--timeout 3600
-# ... with connections that begin as TCP and change over in mid-stream, only if named ("make check-long")
-extra light "$p-api-deferred" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
+# ... with connections that begin as TCP and change over in mid-stream; on the debug kernel only if named
+by_name=extra
+[ "$flavour" != plain ] || by_name=
+$by_name light "$p-api-deferred" --topology netns --module ours "${mtu[@]}" --script "$cases/api.sh" \
 	--env "API=deferred" --timeout 900
 # ... and on two processors, which the debug kernel has
 [ "$flavour" != debug ] || extra run debug-api-2cpu --cpus 2 --topology netns --module ours "${mtu[@]}" \
@@ -300,8 +302,8 @@ class_words="--native --streams 2 --bytes 4194304 --client-tos 0x28 --server-tos
 # host which of two messages is the first
 [ "$flavour" = debug ] || run "$p-upgrade" --topology netns --virtual-time --module ours "${mtu[@]}" \
 	--script "$cases/upgrade.sh" --env RATE=200mbit --timeout 900
-# ... and lose one of two links meanwhile, only if named
-[ "$flavour" = debug ] || extra run "$p-upgrade-failover" --topology netns --virtual-time --links 2 --module ours "${mtu[@]}" \
+# ... and lose one of two links meanwhile
+[ "$flavour" = debug ] || run "$p-upgrade-failover" --topology netns --virtual-time --links 2 --module ours "${mtu[@]}" \
 	--script "$cases/upgrade.sh" --env RATE=200mbit --env "UPGRADE_OF=failover:600 unload:60" --timeout 900
 [ "$flavour" = plain ] || extra run "$p-upgrade" --topology netns --module ours "${mtu[@]}" \
 	--script "$cases/upgrade.sh" --timeout 900 --env "PATIENCE=$patience"
@@ -317,11 +319,11 @@ limit=600
 light "$p-evil" --module ours --script "$cases/evil.sh" --timeout 900
 $waits "$p-evil-link" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --timeout 1000
-# ... and as a server that upgrades in place, and waits for a minute until the client begins: in virtual time,
-# only if named
+# ... and as a server that upgrades in place, and waits for a minute until the client begins: in virtual time;
+# on the debug kernel only if named
 patient=(--topology netns --virtual-time)
 [ "$flavour" != debug ] || patient=()
-extra run "$p-evil-link-upgrade" "${patient[@]}" --module ours --script "$cases/evil_link.sh" \
+$by_name run "$p-evil-link-upgrade" "${patient[@]}" --module ours --script "$cases/evil_link.sh" \
 	--add "$tests/smc_evil_link" --env UPGRADE_BYTES=1 --env EVIL_ONLY=upgrade --timeout 400
 # ... and a hostile server: this module is its client
 $waits "$p-evil-served" --links 4 --module ours --script "$cases/evil_link.sh" \
