@@ -110,6 +110,7 @@ void api_true(bool ok, const char *expr, const char *fn, int line);
 /* Helpers on this side (util.c) */
 void api_pair(struct api_env *e, int *fd, int *rfd);
 void api_teach_agent(struct api_env *e, int lfd, const struct tl_addr *at);
+void api_teach_us(struct api_env *e, int lfd, const struct tl_addr *at);
 void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd);
 void api_check_mode(struct api_env *e, int fd);
 void api_check_declined(const struct api_env *e, int fd);

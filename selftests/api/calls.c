@@ -552,6 +552,8 @@ static int uring_connected(struct api_env *e, struct uring *r, int *rfd)
 
 	if (e->role == API_PASSIVE) {
 		lfd = api_listener(e, &at);
+		if (e->upgrade)
+			api_teach_agent(e, lfd, &at);
 		req.opcode = IORING_OP_ACCEPT;
 		req.fd = lfd;
 		T_TRUE(uring_submit(r, &req));
@@ -564,6 +566,8 @@ static int uring_connected(struct api_env *e, struct uring *r, int *rfd)
 		return fd;
 	}
 	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
+	if (e->upgrade)
+		api_teach_us(e, lfd, &at);
 	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 	req.opcode = IORING_OP_CONNECT;
 	req.fd = fd;

@@ -132,7 +132,7 @@ void api_teach_agent(struct api_env *e, int lfd, const struct tl_addr *at)
 }
 
 /* ... and of this side with the agent's listener @lfd. */
-static void pair_teach_us(struct api_env *e, int lfd, const struct tl_addr *at)
+void api_teach_us(struct api_env *e, int lfd, const struct tl_addr *at)
 {
 	int fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 
@@ -174,7 +174,7 @@ void api_pair_of(struct api_env *e, void (*prepare)(int fd), int *fd, int *rfd)
 	at = e->remote;
 	lfd = T_OK(r_listen_at(e, e->peer, &at, 16));
 	if (e->upgrade)
-		pair_teach_us(e, lfd, &at);
+		api_teach_us(e, lfd, &at);
 	*fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_CLOEXEC, e->proto->protocol));
 	if (prepare)
 		prepare(*fd);
