@@ -31,7 +31,9 @@
 #                     makes those of ours TCP, beside a stream that stays SMC, and
 #                     connect_autosmc_served, where the server declines them
 #   --upgrade         insn: ours once more, where connections between hosts of this module begin as
-#                     TCP (net.smc.upgrade_bytes); only connect_rate and requests
+#                     TCP (net.smc.upgrade_bytes); only connect_rate and requests, unless BENCH_ROWS
+#                     names others. BENCH_UPGRADE_BYTES=N: they change over after N bytes
+#                     (default 100000: these two rows stay TCP)
 #   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo. With
 #                     --budget: hold what three rows cost against TCP's; prints KTAP
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench; scale: what a round trip, 64 KB and a
@@ -101,7 +103,8 @@ while [ $# -gt 0 ]; do
 		continue
 		;;
 	--upgrade)
-		as_tcp=upgrade bed=insn BENCH_ROWS=connect_rate,requests
+		as_tcp=upgrade bed=insn
+		: "${BENCH_ROWS:=connect_rate,requests}"
 		drop upgrade raw
 		shift
 		continue
@@ -234,6 +237,7 @@ if [ "$bed" = insn ]; then
 		--add "$top/selftests/smc_traffic" \
 		--add "$top/selftests/bench/smc_bench" --add "$top/selftests/bench/smc_knock" \
 		--env "LABELS=$labels" --env "ROWS=${BENCH_ROWS:-}" --env "MS=${BENCH_MS:-200}" \
+		--env "UPGRADE_BYTES=${BENCH_UPGRADE_BYTES:-100000}" \
 		--env "CONNS=$conns" --timeout 1200 --out "$out" "$@" ||
 		die "the run failed, the host's log is in $out"
 	if [ -n "$budget" ]; then

@@ -17,9 +17,12 @@
 #            change over. These three come last, in this order
 #            "scale" is alone: with CONNS connections, and once more with at most 16 of them in a
 #            group ("spread")
+#   UPGRADE_BYTES  label upgrade: after how many bytes connections change over (default 100000: those of
+#            the rows connect_rate and requests stay TCP)
 #   MS, COUNT, CONNS   see smc_bench
 #   PROFILE  y: print the kernel's symbols, for selftests/bench/profile.py
 
+: "${UPGRADE_BYTES:=100000}"
 : "${LABELS:=tcp intree ours}" "${ROWS:=}" "${MS:=100}" "${COUNT:=1000}" "${CONNS:=1,16,256}"
 
 CASES=
@@ -65,7 +68,7 @@ bench()
 	label_=$1
 	rows_=$2
 	shift 2
-	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" --require "$mode" \
+	/t/smc_bench --insn --connect "$(own_addr)" --family "$family" ${mode:+--require "$mode"} \
 		--label "$label_" --ms "$MS" --count "$COUNT" ${rows_:+--rows "$rows_"} \
 		${rnic:+--rnic "$rnic"} "$@" ||
 		fail "$label_: smc_bench ended with $?"
@@ -221,7 +224,9 @@ measure()
 		family=smc; mode=tcp
 		ln -sfn /t/ours /ours
 		load_smc ours || fail "$1 cannot be loaded"
-		echo 100000 > /proc/sys/net/smc/upgrade_bytes
+		echo "$UPGRADE_BYTES" > /proc/sys/net/smc/upgrade_bytes
+		# else they change over, and are neither
+		[ "$UPGRADE_BYTES" -ge 100000 ] || mode=
 		;;
 	foreign)
 		family=smc; mode=smc
@@ -274,6 +279,7 @@ measure()
 	! named connect_upgrade || bench_upgrade "$1"
 	[ "$1" != upgrade ] || {
 		expect "deferred" "$(grown deferred)" -ge 2
+		[ -n "$mode" ] || expect "changed over" "$(grown upgraded)" -ge 2
 		expect "handshakes" "$(($(grown clnt_smc) + $(grown srv_smc)))" -eq 0
 		expect "fallbacks" "$(($(grown clnt_fback) + $(grown srv_fback)))" -eq 0
 	}
