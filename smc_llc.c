@@ -628,6 +628,7 @@ static void llc_lgr_link_lost(struct smc_lgr *lgr, struct smc_link *link)
 	/* add_work reports the new link; both hosts know of a link that was being deleted */
 	if (link->num && !adding && atomic_read(&link->reason) != READ_ONCE(link->removal_reason))
 		smc_delete_link_report_lost(llc, link);
+	smc_test_link_link_lost(lgr, link);
 }
 
 /* Send the last message to the peer, if a link may still carry it. */
@@ -687,7 +688,7 @@ static void llc_lgr_terminated(struct smc_lgr *lgr)
 			llc_event_free(llc->add.request);
 	}
 	llc_lgr_announce_end(lgr);
-	smc_test_link_check_others(lgr);
+	smc_test_link_lgr_ended(lgr);
 
 	smc_upgrade_end_all(llc);
 	llc_events_free(&llc->queue);

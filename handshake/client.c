@@ -224,7 +224,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 		reason = SMC_CLC_DECL_NOT_DIRECT;
 	if (reason)
 		return smc_hs_decline(ctx, reason);
-	smc_test_link_probe_gid(ctx->net, &ctx->peer.gid);
+	smc_test_link_probe_eldest(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_CLIENT, direct);
 	/* a port that came since the Proposal was reported before this group was there */
 	if (!rc && ctx->peer.one_port && smc_ib_has_second_port(ctx->net))

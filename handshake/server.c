@@ -210,7 +210,7 @@ static u32 server_create_group(struct smc_hs_ctx *ctx)
 	reason = smc_hs_resolve_next_hop(ctx, &direct);
 	if (reason)
 		return reason;
-	smc_test_link_probe_gid(ctx->net, &ctx->peer.gid);
+	smc_test_link_probe_eldest(ctx->net, &ctx->peer.gid);
 	rc = smc_hs_create_group(ctx, SMC_SERVER, direct);
 	return rc ? smc_hs_errno_reason(rc, SMC_CLC_DECL_INTERNAL) : 0;
 }

@@ -320,7 +320,7 @@ struct llc_upgrade {
  * struct smc_llc - LLC state of a group
  * @lgr: group; outlives this structure
  * @lock: guards the members up to and including @cap, unless stated otherwise, @test_answers,
- *	@suspect, @suspect_checked and @upgrade; leaf, BH off
+ *	@suspect, @suspect_checked, @eldest and @upgrade; leaf, BH off
  * @dead: the group is terminated
  * @running: exchange that has the turn
  * @queue: messages to process
@@ -596,7 +596,8 @@ void smc_test_link_receive(struct smc_llc *llc, struct smc_link *link,
 			   const struct smc_llc_msg *req);
 void smc_test_link_send_answer(struct smc_link *link);
 void smc_test_link_work(struct work_struct *work);
-void smc_test_link_check_others(struct smc_lgr *lgr);
+void smc_test_link_link_lost(struct smc_lgr *lgr, const struct smc_link *link);
+void smc_test_link_lgr_ended(struct smc_lgr *lgr);
 
 /* llc/upgrade.c */
 void smc_upgrade_init_state(struct llc_upgrade *up);

@@ -273,7 +273,36 @@ static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
 }
 
 /**
- * smc_test_link_probe_gid() - the peer at a GID starts a first contact: check its older groups
+ * smc_test_link_probe_gid() - the peer at a GID has lost a group: check its other groups
+ * @net: namespace
+ * @gid: peer GID
+ *
+ * It has not lost all of them for certain, nor the oldest one, so each is checked (RFC 7609 section
+ * A.2.5). Process context.
+ */
+void smc_test_link_probe_gid(struct net *net, const union ib_gid *gid)
+{
+	struct test_link_target t = { .net = net, .gid = gid };
+
+	smc_lgr_for_each(test_link_probe_matching, &t);
+}
+
+/* Let a group stand for all others of its peer, unless it has ended. */
+static bool test_link_choose(struct smc_llc *llc)
+{
+	bool alive;
+
+	/* smc_test_link_lgr_ended() comes later, and sees it */
+	spin_lock_bh(&llc->lock);
+	alive = !llc->dead;
+	if (alive)
+		llc->eldest = true;
+	spin_unlock_bh(&llc->lock);
+	return alive;
+}
+
+/**
+ * smc_test_link_probe_eldest() - the peer at a GID starts a first contact: check its oldest group
  * @net: namespace
  * @gid: peer GID
  *
@@ -281,41 +310,67 @@ static int test_link_probe_matching(struct smc_lgr *lgr, void *arg)
  * which is zero for some peers. Any host can forge such a first contact, so the groups are not
  * ended: TEST LINK is sent over the links of the oldest one at once, whatever
  * net.smc.smcr_testlink_time says. No restart of the peer can have left that one alive and ended a
- * younger one. If it does not answer, the others are checked (smc_test_link_check_others()).
- * Process context.
+ * younger one. If a link of it does not answer, the others are checked. Process context.
  */
-void smc_test_link_probe_gid(struct net *net, const union ib_gid *gid)
+void smc_test_link_probe_eldest(struct net *net, const union ib_gid *gid)
 {
 	struct test_link_target t = { .net = net, .gid = gid };
+	bool alive;
 
-	smc_lgr_for_each(test_link_find_eldest, &t);
-	if (!t.eldest)
-		return;
-	/* before the answer can be missed */
-	WRITE_ONCE(t.eldest->llc->eldest, true);
-	smc_test_link_probe_lgr(t.eldest);
-	smc_lgr_put(t.eldest);
+	do {
+		t.eldest = NULL;
+		smc_lgr_for_each(test_link_find_eldest, &t);
+		if (!t.eldest)
+			return;
+		alive = test_link_choose(t.eldest->llc);
+		smc_test_link_probe_lgr(t.eldest);
+		smc_lgr_put(t.eldest);
+		/* if it has ended since, the next walk passes over it */
+	} while (!alive);
 }
 
-/**
- * smc_test_link_check_others() - a group has ended: check the younger ones that it stood for
- * @lgr: dead group
- *
- * All at once: their links fail after the same time. Process context, no lock.
- */
-void smc_test_link_check_others(struct smc_lgr *lgr)
+/* Return whether a peer that is gone looks like that. */
+static bool test_link_is_loss(enum smc_link_reason reason)
+{
+	return reason == SMC_LINK_QP_ERROR || reason == SMC_LINK_TEST_TIMEOUT ||
+	       reason == SMC_LINK_STALLED;
+}
+
+static void test_link_check_others(struct smc_lgr *lgr)
 {
 	struct test_link_target t = { .net = lgr->net, .gid = &lgr->peer.gid, .except = lgr };
 
-	if (!READ_ONCE(lgr->llc->eldest))
+	smc_lgr_for_each(test_link_probe_matching, &t);
+}
+
+/**
+ * smc_test_link_link_lost() - a link was lost: check the groups that its group stood for
+ * @lgr: group
+ * @link: its link
+ *
+ * All at once: their links fail after the same time. The group may live on over other RNICs, when
+ * only one of the peer was reset. Process context, no lock.
+ */
+void smc_test_link_link_lost(struct smc_lgr *lgr, const struct smc_link *link)
+{
+	if (READ_ONCE(lgr->llc->eldest) && test_link_is_loss(atomic_read(&link->reason)) &&
+	    !memcmp(&link->peer_gid, &lgr->peer.gid, sizeof(link->peer_gid)))
+		test_link_check_others(lgr);
+}
+
+/**
+ * smc_test_link_lgr_ended() - a group has ended: check those that it stood for
+ * @lgr: dead group; its LLC state is marked dead, too
+ *
+ * If it did not end because the peer is gone, it has left no answer, and the oldest of the others
+ * has to give one. Process context, no lock.
+ */
+void smc_test_link_lgr_ended(struct smc_lgr *lgr)
+{
+	if (!READ_ONCE(lgr->llc->eldest) || lgr->reason == SMC_LINK_NET_EXIT)
 		return;
-	switch (lgr->reason) {
-	case SMC_LINK_QP_ERROR:
-	case SMC_LINK_TEST_TIMEOUT:
-	case SMC_LINK_STALLED:
-		smc_lgr_for_each(test_link_probe_matching, &t);
-		break;
-	default:
-		break;		/* the peer, or this host, has ended it: no sign of a restart */
-	}
+	if (test_link_is_loss(lgr->reason))
+		test_link_check_others(lgr);
+	else
+		smc_test_link_probe_eldest(lgr->net, &lgr->peer.gid);
 }

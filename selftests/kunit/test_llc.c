@@ -2571,19 +2571,42 @@ static void llc_test_link_suspected(struct kunit *test)
 
 	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
 	msleep(1100);
-	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
+	smc_test_link_probe_eldest(&init_net, &p.lgr->peer.gid);
 	KUNIT_EXPECT_TRUE(test,
 			  llc_wait_sent_for(p.first, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
 	for (i = 0; i < 50; i++) {
 		WRITE_ONCE(p.first->last_rx, jiffies);	/* it was answered */
 		WRITE_ONCE(p.second->last_rx, jiffies);
-		smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
+		smc_test_link_probe_eldest(&init_net, &p.lgr->peer.gid);
 		msleep(50);
 	}
 	i = llc_link_count_sent(p.first, SMC_LLC_TEST_LINK, false, &msg);
 	KUNIT_EXPECT_GE(test, i, 3);
 	KUNIT_EXPECT_LE(test, i, 4);
 	llc_pair_end(&p);
+}
+
+/* A pair, of which both links were asked, and a younger group of the same peer: return its link. */
+static struct smc_link *llc_eldest_begin(struct kunit *test, struct llc_pair *p)
+{
+	struct smc_llc_msg msg = {};
+	struct smc_link *young;
+	struct smc_lgr *lgr;
+
+	llc_pair_begin(test, p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
+	lgr = env_create_group_up(test, SMC_SERVER, 2);
+	lgr->peer.gid = p->lgr->peer.gid;
+	lgr->ready = true;
+	young = smc_lgr_get_link(lgr, 0);
+	KUNIT_ASSERT_NOT_NULL(test, young);
+	msleep(1100);		/* all of them may be asked at once */
+	smc_test_link_probe_eldest(&init_net, &p->lgr->peer.gid);
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p->first, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	KUNIT_EXPECT_TRUE(test,
+			  llc_wait_sent_for(p->second, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	KUNIT_EXPECT_EQ(test, llc_link_count_sent(young, SMC_LLC_TEST_LINK, false, &msg), 0);
+	return young;
 }
 
 /*
@@ -2597,63 +2620,63 @@ static void llc_test_link_eldest(struct kunit *test)
 	struct smc_lgr *lgr;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
-	lgr = env_create_group_up(test, SMC_SERVER, 2);
-	lgr->peer.gid = p.lgr->peer.gid;
-	lgr->ready = true;
-	young = smc_lgr_get_link(lgr, 0);
 	lgr = env_create_group_up(test, SMC_SERVER, 3);
 	lgr->peer.gid.raw[15] ^= 0xff;
 	lgr->ready = true;
 	alien = smc_lgr_get_link(lgr, 0);
-	KUNIT_ASSERT_NOT_NULL(test, young);
 	KUNIT_ASSERT_NOT_NULL(test, alien);
-	msleep(1100);		/* all of them may be asked at once */
-	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
-	KUNIT_EXPECT_TRUE(test,
-			  llc_wait_sent_for(p.first, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
-	KUNIT_EXPECT_TRUE(test,
-			  llc_wait_sent_for(p.second, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
-	KUNIT_EXPECT_EQ(test, llc_link_count_sent(young, SMC_LLC_TEST_LINK, false, &msg), 0);
-	/* a link alone is no sign of a restart */
-	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
+	young = llc_eldest_begin(test, &p);
+	/* the port of this host says nothing about the peer */
+	smc_link_fail(p.second, SMC_LINK_PORT_DOWN);
 	msleep(QUIET_MS);
 	KUNIT_EXPECT_EQ(test, llc_link_count_sent(young, SMC_LLC_TEST_LINK, false, &msg), 0);
 	smc_link_fail(p.first, SMC_LINK_TEST_TIMEOUT);
-	KUNIT_EXPECT_TRUE(test,
-			  llc_wait_sent_for(young, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(young, SMC_LLC_TEST_LINK, false, 1, SOON, &msg));
 	KUNIT_EXPECT_EQ(test, llc_link_count_sent(alien, SMC_LLC_TEST_LINK, false, &msg), 0);
 	smc_link_put(young);
 	smc_link_put(alien);
 	llc_pair_end(&p);
 }
 
-/* A group that ends by order says nothing about the others of its peer. */
+/* It lives on over another RNIC of the peer: one of them was reset. */
+static void llc_test_link_eldest_link(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct smc_link *young;
+	struct llc_pair p;
+
+	young = llc_eldest_begin(test, &p);
+	smc_link_fail(p.second, SMC_LINK_QP_ERROR);
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(young, SMC_LLC_TEST_LINK, false, 1, SOON, &msg));
+	KUNIT_EXPECT_FALSE(test, smc_lgr_is_dead(p.lgr));
+	smc_link_put(young);
+	llc_pair_end(&p);
+}
+
+/* A group that ends by order leaves no answer: the next oldest one has to give it. */
 static void llc_test_link_eldest_ordered(struct kunit *test)
 {
 	struct smc_llc_msg msg = {};
 	struct smc_link *young;
-	struct smc_lgr *lgr;
 	struct llc_pair p;
 
-	llc_pair_begin(test, &p, SMC_SERVER, SMC_PEER_CAPS_TAG_1);
-	lgr = env_create_group_up(test, SMC_SERVER, 2);
-	lgr->peer.gid = p.lgr->peer.gid;
-	lgr->ready = true;
-	young = smc_lgr_get_link(lgr, 0);
-	KUNIT_ASSERT_NOT_NULL(test, young);
-	msleep(1100);
+	young = llc_eldest_begin(test, &p);
+	smc_lgr_terminate(p.lgr, SMC_LINK_IDLE);
+	KUNIT_EXPECT_TRUE(test, llc_link_wait_sent(young, SMC_LLC_TEST_LINK, false, 1, &msg));
+	smc_link_put(young);
+	llc_pair_end(&p);
+}
+
+/* The peer has lost a group, and may have lost any other one. */
+static void llc_test_link_out_of_sync(struct kunit *test)
+{
+	struct smc_llc_msg msg = {};
+	struct smc_link *young;
+	struct llc_pair p;
+
+	young = llc_eldest_begin(test, &p);
 	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
-	smc_lgr_terminate(p.lgr, SMC_LINK_ADMIN);
-	/* its links go after the last message */
-	while (smc_lgr_has_link(p.lgr))
-		usleep_range(1000, 2000);
-	msleep(QUIET_MS);
-	KUNIT_EXPECT_EQ(test, llc_link_count_sent(young, SMC_LLC_TEST_LINK, false, &msg), 0);
-	/* the next one is the eldest now */
-	smc_test_link_probe_gid(&init_net, &p.lgr->peer.gid);
-	KUNIT_EXPECT_TRUE(test,
-			  llc_wait_sent_for(young, SMC_LLC_TEST_LINK, false, 1, PROMPT, &msg));
+	KUNIT_EXPECT_TRUE(test, llc_wait_sent_for(young, SMC_LLC_TEST_LINK, false, 1, SOON, &msg));
 	smc_link_put(young);
 	llc_pair_end(&p);
 }
@@ -2781,7 +2804,9 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(llc_test_link_next_link),
 	KUNIT_CASE_SLOW(llc_test_link_suspected),
 	KUNIT_CASE_SLOW(llc_test_link_eldest),
+	KUNIT_CASE_SLOW(llc_test_link_eldest_link),
 	KUNIT_CASE_SLOW(llc_test_link_eldest_ordered),
+	KUNIT_CASE_SLOW(llc_test_link_out_of_sync),
 	KUNIT_CASE_SLOW(llc_hostile_groups),
 	{}
 };

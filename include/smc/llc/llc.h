@@ -44,6 +44,7 @@ void smc_llc_timer_region_added(struct smc_lgr *lgr);
 
 void smc_test_link_probe_lgr(struct smc_lgr *lgr);
 void smc_test_link_probe_gid(struct net *net, const union ib_gid *gid);
+void smc_test_link_probe_eldest(struct net *net, const union ib_gid *gid);
 
 /**
  * struct smc_link_wish - the ends that an operator wants a further link to have
