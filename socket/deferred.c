@@ -779,6 +779,7 @@ static void deferred_put_control(struct smc_sock *smc, struct deferred_recv *cal
 	bool peek = call->flags & MSG_PEEK;
 	struct msghdr *msg = call->msg;
 	struct deferred_view v;
+	u32 left;
 
 	if (by_tcp || !smc_cmsg_is_needed(smc, msg))
 		return;
@@ -790,9 +791,14 @@ static void deferred_put_control(struct smc_sock *smc, struct deferred_recv *cal
 		deferred_put_stamps(call);
 	else if (v.conn && call->copied)
 		smc_cmsg_put_stamps(smc, v.conn, msg, peek ? call->ring.skip : 0);
-	/* without a connection, which a withdrawal has taken away, as TCP has counted */
-	smc_cmsg_put_inq(smc, deferred_sees_ring(&v) ? v.conn : NULL, msg,
-			 v.conn ? deferred_tcp_part(&v) : msg->msg_inq);
+	left = v.conn ? deferred_tcp_part(&v) : 0;
+	/* as TCP says, so that the end gets read */
+	if (!call->copied && deferred_is_at_end(&v))
+		left = 1;
+	/* a withdrawal has taken the connection away: TCP has counted */
+	if (!v.conn && call->copied)
+		left = msg->msg_inq;
+	smc_cmsg_put_inq(smc, deferred_sees_ring(&v) ? v.conn : NULL, msg, left);
 	deferred_look_end(&v);
 }
 
@@ -831,6 +837,8 @@ static int deferred_recv_locked(struct smc_sock *smc, struct msghdr *msg, size_t
 	sock_owned_by_me(sk);
 	do {
 		if (smc_sock_mode(smc) != SMC_MODE_DEFERRED) {
+			/* the caller begins again */
+			deferred_set_control(msg, call.control.at, call.control.left);
 			rc = SMC_DEFERRED_OVER;
 			break;
 		}

@@ -225,12 +225,14 @@ static void sockopt_push_bufsizes(struct smc_sock *smc)
 		rcv = 2 * smc->conn->rx.ring.size;
 	}
 	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK &&
-	    (!(csk->sk_userlocks & SOCK_SNDBUF_LOCK) || sk->sk_sndbuf != snd)) {
+	    (!(csk->sk_userlocks & SOCK_SNDBUF_LOCK) || sk->sk_sndbuf != snd ||
+	     smc_sock_shows_set_size(smc, SOCK_SNDBUF_LOCK))) {
 		csk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 		WRITE_ONCE(csk->sk_sndbuf, sk->sk_sndbuf);
 	}
 	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK &&
-	    (!(csk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk->sk_rcvbuf != rcv)) {
+	    (!(csk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk->sk_rcvbuf != rcv ||
+	     smc_sock_shows_set_size(smc, SOCK_RCVBUF_LOCK))) {
 		csk->sk_userlocks |= SOCK_RCVBUF_LOCK;
 		WRITE_ONCE(csk->sk_rcvbuf, sk->sk_rcvbuf);
 	}
@@ -802,6 +804,10 @@ static void sockopt_add_tcp_part(const struct tcp_info *c, struct tcp_info *info
 	info->tcpi_rwnd_limited += c->tcpi_rwnd_limited;
 	info->tcpi_sndbuf_limited += c->tcpi_sndbuf_limited;
 	info->tcpi_delivered += c->tcpi_delivered;
+	info->tcpi_delivered_ce += c->tcpi_delivered_ce;
+	info->tcpi_dsack_dups += c->tcpi_dsack_dups;
+	info->tcpi_reord_seen += c->tcpi_reord_seen;
+	info->tcpi_rcv_ooopack += c->tcpi_rcv_ooopack;
 	info->tcpi_bytes_sent += c->tcpi_bytes_sent;
 	info->tcpi_bytes_retrans += c->tcpi_bytes_retrans;
 	if (!info->tcpi_delivery_rate)
