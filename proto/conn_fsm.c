@@ -6,11 +6,13 @@
  *
  * - Each CDC message repeats the state flags, so a repeated peer event is not an error. The peer
  *   violates the protocol when it writes after D or takes C back.
- * - An end that has sent C can no longer abort (figure 23). An end that aborts after the peer's C
- *   therefore does not wait for the peer's A but goes to PROCESSABORT. For the same reason C
- *   answers A when the two cross.
+ * - A foreign end that has sent C can no longer abort (figure 23). An end that aborts after the
+ *   peer's C therefore does not wait for the peer's A but goes to PROCESSABORT. For the same reason
+ *   C answers A when the two cross.
  * - An end that has sent C does not send A: it ends when the peer is done or when its timer fires.
- *   The application may still have its socket, after a shutdown of both directions.
+ *   The application may still have its socket, after a shutdown of both directions. Native peers
+ *   get A behind C if bytes have come that nobody will read (UNREAD), which our states after the
+ *   peer's C take as they take any A.
  * - A write after the peer's C is the same event as C while some of our data is not yet written: it
  *   asks for the same reset.
  * - Our RMBE is free when the peer has sent C or A; otherwise it is quarantined (section 4.4.2),

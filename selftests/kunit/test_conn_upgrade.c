@@ -914,6 +914,17 @@ static void upgrade_closed_unread(struct kunit *test)
 	conn_env_receive_msg(&u.e, u.e.second, &msg);
 	KUNIT_EXPECT_TRUE(test, smc_conn_upgrade_leave_reader(u.e.conn, ENV_S - 1));
 	upgrade_env_end(&u);
+
+	/* S comes between the look and the close, with which it has to end */
+	upgrade_begin_server(test, &u);
+	smc_conn_upgrade_shut_gate(u.e.conn, ENV_S);
+	KUNIT_EXPECT_FALSE(test, smc_conn_upgrade_leave_reader(u.e.conn, ENV_S - 1));
+	conn_env_receive_msg(&u.e, u.e.second, &msg);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_PEERABORTWAIT);
+	smc_conn_detach(u.e.conn);
+	smc_conn_close(u.e.conn, false, HZ, NULL);
+	KUNIT_EXPECT_EQ(test, smc_conn_state(u.e.conn), SMC_CONN_PEERABORTWAIT);
+	upgrade_env_end(&u);
 }
 
 /* The peer closes while TCP has @tx bytes before our S under way, and @rx before its own S. */

@@ -134,7 +134,7 @@ static inline bool smc_conn_state_may_send(enum smc_conn_state state)
  * @state: state
  *
  * Before the handshake is complete there is nothing to send, and the message with C or A is the
- * last one of an end.
+ * last one of an end, but for A behind C, which is an action.
  *
  * Return: true if so.
  */
