@@ -31,9 +31,10 @@
 #                     makes those of ours TCP, beside a stream that stays SMC, and
 #                     connect_autosmc_served, where the server declines them
 #   --upgrade         insn: ours once more, where connections between hosts of this module begin as
-#                     TCP (net.smc.upgrade_bytes); only connect_rate and requests, unless BENCH_ROWS
-#                     names others. BENCH_UPGRADE_BYTES=N: they change over after N bytes
-#                     (default 100000: these two rows stay TCP)
+#                     TCP (net.smc.upgrade_bytes); only connect_rate, connect_latency and
+#                     requests, unless BENCH_ROWS names others. BENCH_UPGRADE_BYTES=N: they
+#                     change over after N bytes
+#                     (default 100000: these rows stay TCP)
 #   --loopback        insn: connections within one host, over smc_lo; the MTU is that of lo. With
 #                     --budget: hold what three rows cost against TCP's; prints KTAP
 #   BENCH_ROWS=A,B    insn: only these rows of smc_bench; scale: what a round trip, 64 KB and a
@@ -104,7 +105,7 @@ while [ $# -gt 0 ]; do
 		;;
 	--upgrade)
 		as_tcp=upgrade bed=insn
-		: "${BENCH_ROWS:=connect_rate,requests}"
+		: "${BENCH_ROWS:=connect_rate,connect_latency,requests}"
 		drop upgrade raw
 		shift
 		continue
@@ -199,7 +200,7 @@ fi
 stage=$(mktemp -d "${TMPDIR:-/tmp}/bench.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
 mkdir "$stage/ours"
-case $labels in
+case "$labels$as_tcp " in
 *" ours "*|*" upgrade "*|*" loopback "*|*" client "*|*" server "*)
 	if [ -z "$ours" ]; then
 		"$top/scripts/build-modules.sh" "$kernel"

@@ -386,6 +386,30 @@ static int run_connect_rate(const struct row *row, double *value, struct trf_out
 	return measure_connects(row, exchange_byte, opt.require, value, out);
 }
 
+/* connect() alone, without what goes on behind its return. */
+static int run_connect_latency(const struct row *row, double *value, struct trf_outcome *out)
+{
+	unsigned int count = opt.count > 4 ? opt.count / 4 : 1;
+	u64 nsec = 0;
+	int err = 0;
+
+	mark_begin();
+	for (unsigned int i = 0; !err && i < count; i++) {
+		u64 t0 = tl_now_ns();
+		int fd = trf_client_connect(&opt.client, out);
+
+		nsec += tl_now_ns() - t0;
+		err = fd < 0 ? fd : exchange_byte(fd, row, out);
+		if (!err)
+			err = check_conn_mode(fd, out);
+		if (fd >= 0)
+			close(fd);
+	}
+	mark_end();
+	*value = opt.insn ? cost_of(nsec, count) : (double)nsec / count / 1000;
+	return err;
+}
+
 static int run_requests(const struct row *row, double *value, struct trf_outcome *out)
 {
 	return measure_connects(row, exchange_request, opt.require, value, out);
@@ -499,6 +523,7 @@ static const struct row rows[] = {
 	{ "parallel_16",	run_parallel,		KIB,		16,	"1/s",	true, 0 },
 	{ "parallel_64",	run_parallel,		KIB,		64,	"1/s",	true, 0 },
 	{ "connect_rate",	run_connect_rate,	1,		1,	"1/s",	true, 0 },
+	{ "connect_latency",	run_connect_latency,	1,		1,	"us",	false, 0 },
 	{ "requests",		run_requests,		RESPONSE,	1,	"1/s",	true, 0 },
 };
 

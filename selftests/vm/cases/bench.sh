@@ -171,11 +171,11 @@ speed_upgrade()
 	learn "$1"
 	before
 	mode=tcp
-	speed "$1" --rows connect_rate,requests
+	speed "$1" --rows connect_rate,connect_latency,requests
 	expect "handshakes" "$(grown clnt_smc)" -eq 0
 	expect "fallbacks" "$(grown clnt_fback)" -eq 0
 	# a quarter of COUNT in each row
-	expect "began as TCP" "$(grown deferred)" -eq $((COUNT / 4 + COUNT / 4))
+	expect "began as TCP" "$(grown deferred)" -eq $((3 * (COUNT / 4)))
 	speed_beside "$1"
 }
 

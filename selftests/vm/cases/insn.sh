@@ -165,6 +165,8 @@ stop_server()
 # bench_scale LABEL: the row scale, and spread, which differs only for SMC
 bench_scale()
 {
+	# else a connect looks through thousands of ports, which are open or in TIME_WAIT
+	echo 1024 65535 > /proc/sys/net/ipv4/ip_local_port_range || fail "no more ports"
 	bench "$1" scale --conns "$CONNS"
 	[ "$1" != tcp ] || return 0
 	stop_server
