@@ -22,7 +22,7 @@
  * caller of a blocking connect() runs it instead, as there is nothing to wait for: a work would
  * cost two switches of processes. The work of a server is queued when the whole Proposal has
  * arrived, or its time is over; smc_hs.first_work, on a third work queue that never waits, checks
- * that. So a connect() without an answer and a silent client cost no worker.
+ * that when bytes have come. So a connect() without an answer and a silent client cost no worker.
  *
  * Waiting. The work sleeps only on smc_hs.wait, or in a lower layer, never on the clcsock's wait
  * queue. The clcsock's callbacks, the LLC layer and smc_hs_cancel() wake smc_hs.wait. Every wait
@@ -69,6 +69,7 @@ static_assert(HS_WORKERS > SMC_ADMISSION_TOTAL);
 #define HS_RUNS		1	/* the work has begun, and will call done() */
 #define HS_ATTENDED	2	/* client: the caller of connect() waits, see smc_hs_attend() */
 #define HS_DUE		3	/* started, but not queued: the caller runs the work */
+#define HS_POLLED	4	/* server: first_work has queued the work, and does not run again */
 
 /* One queue per side: servers that do not answer our clients must not delay our own server. */
 static struct workqueue_struct *hs_wq;
@@ -141,6 +142,21 @@ static void hs_trace_end(const struct smc_hs_ctx *ctx)
 			 smc ? ctx->link->uid : 0);
 }
 
+/*
+ * Server: let first_work come to its end; its timer must not outlive the owner. After HS_POLLED it
+ * only has to drop the lock: waiting for its return would cost two switches of processes.
+ */
+static void hs_stop_polling(struct smc_hs *hs)
+{
+	bool polled;
+
+	spin_lock_irq(&hs->wait.lock);
+	polled = test_bit(HS_POLLED, &hs->started);
+	spin_unlock_irq(&hs->wait.lock);
+	if (!polled)
+		cancel_delayed_work_sync(&hs->first_work);
+}
+
 static void hs_work(struct work_struct *work)
 {
 	struct smc_hs *hs = container_of(work, struct smc_hs, work);
@@ -153,9 +169,8 @@ static void hs_work(struct work_struct *work)
 	if (!hs->server && !smc_clcsock_begin_work(hs->clcsock))
 		return;
 	set_bit(HS_RUNS, &hs->started);
-	/* before done(): the timer must not outlive the owner */
 	if (hs->server)
-		cancel_delayed_work_sync(&hs->first_work);
+		hs_stop_polling(hs);
 	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
 	if (!ctx) {
 		smc_stats_inc(hs->net, hs->server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
@@ -239,7 +254,7 @@ static void hs_retry_work(void *arg)
 	queue_work(hs_client_wq, &hs->work);
 }
 
-/* Queue first_work at once. Not after the work was queued: hs_work() has then cancelled it. */
+/* Queue first_work at once. Not after the work was queued: hs_work() has then stopped it. */
 static void hs_poll_proposal(struct smc_hs *hs)
 {
 	unsigned long flags;
@@ -247,6 +262,34 @@ static void hs_poll_proposal(struct smc_hs *hs)
 	spin_lock_irqsave(&hs->wait.lock, flags);
 	if (!test_bit(HS_STARTED, &hs->started))
 		mod_delayed_work(hs_poll_wq, &hs->first_work, 0);
+	spin_unlock_irqrestore(&hs->wait.lock, flags);
+}
+
+/* Queue first_work for the end of T_CLC, unless bytes have come and it was queued already. */
+static void hs_await_proposal(struct smc_hs *hs, unsigned long timeout)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&hs->wait.lock, flags);
+	if (!test_bit(HS_STARTED, &hs->started))
+		queue_delayed_work(hs_poll_wq, &hs->first_work, timeout);
+	spin_unlock_irqrestore(&hs->wait.lock, flags);
+}
+
+/*
+ * first_work queues the work, its last act: under the lock it removes what hs_poll_proposal() has
+ * queued meanwhile, and it uses the handshake no more once the lock is free.
+ */
+static void hs_end_polling(struct smc_hs *hs)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&hs->wait.lock, flags);
+	if (!test_and_set_bit(HS_STARTED, &hs->started)) {
+		cancel_delayed_work(&hs->first_work);
+		set_bit(HS_POLLED, &hs->started);
+		queue_work(hs_wq, &hs->work);
+	}
 	spin_unlock_irqrestore(&hs->wait.lock, flags);
 }
 
@@ -284,9 +327,9 @@ static void hs_proposal_work(struct work_struct *work)
 	long left = hs->deadline - jiffies;
 
 	if (left <= 0 || smc_clc_rx_is_ready(hs->clcsock->sock->sk))
-		hs_queue_work(hs);
+		hs_end_polling(hs);
 	else
-		queue_delayed_work(hs_poll_wq, &hs->first_work, left);
+		hs_await_proposal(hs, left);
 }
 
 /**
@@ -348,6 +391,8 @@ void smc_hs_set_nodename(struct smc_hs *hs)
  */
 void smc_hs_start(struct smc_hs *hs)
 {
+	struct sock *sk = hs->clcsock->sock->sk;
+
 	if (!hs->server) {
 		smc_clcsock_allow_work(hs->clcsock, hs_retry_work, hs);
 		smc_clcsock_hook(hs->clcsock, &hs_clcsock_events, hs);
@@ -355,9 +400,14 @@ void smc_hs_start(struct smc_hs *hs)
 		return;
 	}
 	WRITE_ONCE(hs->deadline, jiffies + T_CLC);
+	/* once it is hooked a reset may end the handshake and release the clcsock */
+	sock_hold(sk);
 	smc_clcsock_hook(hs->clcsock, &hs_clcsock_events, hs);
-	/* a reset may have ended the handshake and released the clcsock already: use only @hs */
-	hs_poll_proposal(hs);
+	if (smc_clcsock_sk_is_readable(sk))
+		hs_poll_proposal(hs);
+	else
+		hs_await_proposal(hs, T_CLC);
+	sock_put(sk);
 }
 
 /**

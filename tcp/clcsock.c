@@ -1079,17 +1079,15 @@ u16 smc_clcsock_peer_port(const struct smc_clcsock *c)
 }
 
 /**
- * smc_clcsock_is_readable() - check whether a read would return without waiting
- * @c: clcsock
+ * smc_clcsock_sk_is_readable() - check whether a read would return without waiting
+ * @sk: TCP socket of a clcsock
  *
  * Any context, lockless.
  *
  * Return: true for queued bytes, FIN, an error or a closed connection.
  */
-bool smc_clcsock_is_readable(const struct smc_clcsock *c)
+bool smc_clcsock_sk_is_readable(const struct sock *sk)
 {
-	const struct sock *sk = c->sock->sk;
-
 	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN ||
 	       !skb_queue_empty_lockless(&sk->sk_receive_queue) ||
 	       inet_sk_state_load(sk) == TCP_CLOSE;

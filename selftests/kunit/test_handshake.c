@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who runs the handshake of a client: a work, or the caller of connect(). */
+/*
+ * Who runs the handshake of a client: a work, or the caller of connect(). When that of a server
+ * begins.
+ */
 #include <linux/completion.h>
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -178,6 +181,88 @@ static void hs_due_failed(struct kunit *test)
 	hs_env_end(e);
 }
 
+/* ---- server ---- */
+
+static struct hs_env *hs_env_begin_server(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin(test, false);
+
+	smc_hs_server_setup(&e->hs);
+	return e;
+}
+
+/* The peer sends what is no CLC message. */
+static void hs_env_send_junk(struct kunit *test, struct hs_env *e)
+{
+	char junk[16] = "neither SMCR nor";
+	struct kvec vec = { .iov_base = junk, .iov_len = sizeof(junk) };
+	struct msghdr msg = {};
+	unsigned long until = jiffies + PATIENCE;
+
+	KUNIT_EXPECT_EQ(test, kernel_sendmsg(e->tcp.theirs, &msg, &vec, 1, sizeof(junk)),
+			sizeof(junk));
+	while (!smc_clcsock_is_readable(&e->tcp.ours) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+}
+
+static void hs_env_expect_failed(struct kunit *test, struct hs_env *e, int err)
+{
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&e->ended, 2 * PATIENCE), 0);
+	KUNIT_EXPECT_EQ(test, e->done, 1);
+	KUNIT_EXPECT_EQ(test, e->res.outcome, SMC_HS_FAIL);
+	KUNIT_EXPECT_EQ(test, e->res.err, err);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&e->hs.first_work));
+}
+
+/* Nobody looks before bytes have come. */
+static void hs_server_waits(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin_server(test);
+
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&e->hs.first_work.timer));
+	KUNIT_EXPECT_EQ(test, e->done, 0);
+	hs_env_send_junk(test, e);
+	hs_env_expect_failed(test, e, ECONNRESET);
+	hs_env_end(e);
+}
+
+/* They were there before. */
+static void hs_server_finds(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin_server(test);
+
+	hs_env_send_junk(test, e);
+	smc_hs_start(&e->hs);
+	hs_env_expect_failed(test, e, ECONNRESET);
+	hs_env_end(e);
+}
+
+/* None come: it ends after T_CLC, 6 s. */
+static void hs_server_silent(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin_server(test);
+
+	smc_hs_start(&e->hs);
+	hs_env_expect_failed(test, e, ETIMEDOUT);
+	hs_env_end(e);
+}
+
+/* It is cancelled before its work has begun. */
+static void hs_server_cancelled(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin_server(test);
+
+	smc_hs_start(&e->hs);
+	smc_hs_cancel_sync(&e->hs);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&e->hs.first_work));
+	KUNIT_EXPECT_FALSE(test, e->tcp.ours.hooked);
+	hs_env_send_junk(test, e);
+	flush_work(&e->hs.work);
+	KUNIT_EXPECT_EQ(test, e->done, 0);
+	hs_env_end(e);
+}
+
 static struct kunit_case hs_cases[] = {
 	KUNIT_CASE(hs_due_runs),
 	KUNIT_CASE(hs_due_left),
@@ -185,6 +270,10 @@ static struct kunit_case hs_cases[] = {
 	KUNIT_CASE(hs_due_cancelled),
 	KUNIT_CASE(hs_due_busy),
 	KUNIT_CASE(hs_due_failed),
+	KUNIT_CASE(hs_server_waits),
+	KUNIT_CASE(hs_server_finds),
+	KUNIT_CASE_SLOW(hs_server_silent),
+	KUNIT_CASE(hs_server_cancelled),
 	{}
 };
 

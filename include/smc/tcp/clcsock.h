@@ -160,7 +160,7 @@ struct smc_clcsock *smc_clcsock_find(struct net *net, const struct smc_clcsock_e
 void smc_clcsock_peer_addr(const struct smc_clcsock *c, struct in6_addr *peer);
 u16 smc_clcsock_peer_port(const struct smc_clcsock *c);
 bool smc_clcsock_has_ipsec(const struct smc_clcsock *c, const struct dst_entry *dst);
-bool smc_clcsock_is_readable(const struct smc_clcsock *c);
+bool smc_clcsock_sk_is_readable(const struct sock *sk);
 
 /* tcp/stream_pos.c */
 void smc_clcsock_get_received(const struct smc_clcsock *c, struct smc_upgrade_tcp *tcp);
@@ -233,6 +233,17 @@ static inline bool smc_clcsock_option_agreed(const struct smc_clcsock *c)
 static inline bool smc_clcsock_option_seems_agreed(const struct smc_clcsock *c)
 {
 	return smc_option_seems_agreed(&c->option, c->sock->sk);
+}
+
+/**
+ * smc_clcsock_is_readable() - check whether a read would return without waiting
+ * @c: clcsock
+ *
+ * Return: as smc_clcsock_sk_is_readable().
+ */
+static inline bool smc_clcsock_is_readable(const struct smc_clcsock *c)
+{
+	return smc_clcsock_sk_is_readable(c->sock->sk);
 }
 
 /**
