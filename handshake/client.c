@@ -37,6 +37,8 @@ static enum smc_hs_next client_check_tcp(struct smc_hs_ctx *ctx)
 	}
 	smc_rules_path(ctx->sk, &path);
 	ctx->option_agreed = smc_clcsock_option_agreed(clcsock);
+	if (ctx->option_agreed && smc_hs_alloc_msgs(ctx))
+		return HS_END;
 	if (smc_rules_check_deny(ctx->net, &path, true))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_RULE);
 	if (!ctx->option_agreed)
@@ -84,7 +86,7 @@ static void client_offer_v1(struct smc_hs_ctx *ctx, struct smc_clc_proposal *p)
 /* Send the Proposal, with both versions where possible. Releases the netdev. */
 static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 {
-	struct smc_clc_proposal *p = &ctx->proposal;
+	struct smc_clc_proposal *p = &ctx->msgs->proposal;
 	int rc;
 
 	p->version = 2;
@@ -101,11 +103,11 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 		return smc_hs_decline(ctx, p->v2.eid_count ? SMC_CLC_DECL_NO_DEV_R :
 							     SMC_CLC_DECL_NO_UEID);
 
-	rc = smc_clc_build_proposal(p, ctx->buf, sizeof(ctx->buf));
+	rc = smc_clc_build_proposal(p, ctx->msgs->buf, sizeof(ctx->msgs->buf));
 	if (rc < 0)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_INTERNAL);
 	ctx->began = ktime_get_ns();
-	rc = smc_clc_send(ctx->hs->clcsock->sock, ctx->buf, rc);
+	rc = smc_clc_send(ctx->hs->clcsock->sock, ctx->msgs->buf, rc);
 	if (rc)
 		return smc_hs_fail_clc(ctx, rc);
 	return HS_GO;
@@ -115,8 +117,8 @@ static bool client_offers_eid(const struct smc_hs_ctx *ctx, const u8 *eid)
 {
 	int i;
 
-	for (i = 0; i < ctx->proposal.v2.eid_count; i++)
-		if (!memcmp(ctx->proposal.v2.eids[i], eid, SMC_EID_LEN))
+	for (i = 0; i < ctx->msgs->proposal.v2.eid_count; i++)
+		if (!memcmp(ctx->msgs->proposal.v2.eids[i], eid, SMC_EID_LEN))
 			return true;
 	return false;
 }
@@ -124,10 +126,10 @@ static bool client_offers_eid(const struct smc_hs_ctx *ctx, const u8 *eid)
 /* Check an Accept of version 2 against our offer. 0, or the diagnosis code to decline with. */
 static u32 client_check_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 {
-	const struct smc_clc_v2_offer *offer = &ctx->proposal.v2;
+	const struct smc_clc_v2_offer *offer = &ctx->msgs->proposal.v2;
 	u8 links = offer->max_links;
 
-	if (!ctx->proposal.has_v2)
+	if (!ctx->msgs->proposal.has_v2)
 		return SMC_CLC_DECL_VERSION;
 	if (!client_offers_eid(ctx, a->eid))
 		return SMC_CLC_DECL_NO_UEID;
@@ -140,7 +142,7 @@ static u32 client_check_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *
 	if (a->fce.release && a->fce.max_conns > offer->max_conns)
 		return SMC_CLC_DECL_MAX_CONNS;
 	if (smc_peer_caps_of_fce(&a->fce) & SMC_CAP_MANY_LINKS)
-		links = smc_native_tag_links(&ctx->proposal);
+		links = smc_native_tag_links(&ctx->msgs->proposal);
 	if (a->fce.release && (!a->fce.max_links || a->fce.max_links > links))
 		return SMC_CLC_DECL_MAX_LINKS;
 	return 0;
@@ -149,7 +151,7 @@ static u32 client_check_v2(struct smc_hs_ctx *ctx, const struct smc_clc_accept *
 /* Check an Accept of version 1, which negotiates nothing. 0, or the diagnosis code. */
 static u32 client_check_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *a)
 {
-	if (ctx->proposal.v1_type != SMC_CLC_OFFER_R)
+	if (ctx->msgs->proposal.v1_type != SMC_CLC_OFFER_R)
 		return SMC_CLC_DECL_VERSION;
 	ctx->path.gid = ctx->gids.v1.mtu ? ctx->gids.v1 : ctx->gids.v2;
 	ctx->peer.caps = smc_peer_caps_of_v1(a);
@@ -162,14 +164,14 @@ static u32 client_check_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *
 /* Parse and check the Accept, and copy version, ID, GID and MAC of the peer. */
 static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 {
-	struct smc_clc_accept *a = &ctx->accept;
+	struct smc_clc_accept *a = &ctx->msgs->accept;
 	u32 reason;
 	int rc;
 
 	ctx->accept_at = jiffies;
-	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.len, a);
+	rc = smc_clc_parse_accept(ctx->msgs->rx.buf, ctx->msgs->rx.len, a);
 	if (rc == -EOPNOTSUPP)
-		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->head));
+		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->msgs->head));
 	if (rc)
 		return smc_hs_fail_clc(ctx, -EPROTO);
 	ctx->version = a->version;
@@ -190,7 +192,7 @@ static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 /* Take over the first contact extension. In version 1 it is zero, which selects the defaults. */
 static void client_take_fce(struct smc_hs_ctx *ctx)
 {
-	const struct smc_clc_fce *fce = &ctx->accept.fce;
+	const struct smc_clc_fce *fce = &ctx->msgs->accept.fce;
 
 	ctx->peer.release = fce->release;
 	ctx->peer.max_conns = fce->release ? fce->max_conns : SMC_CLC_CONNS_MAX;
@@ -204,7 +206,7 @@ static void client_take_fce(struct smc_hs_ctx *ctx)
 /* Take over the server's RMBE. */
 static enum smc_hs_next client_take_rmbe(struct smc_hs_ctx *ctx)
 {
-	int rc = smc_hs_set_peer_rmbe(ctx, &ctx->accept, NULL);
+	int rc = smc_hs_set_peer_rmbe(ctx, &ctx->msgs->accept, NULL);
 
 	if (rc == -ECONNRESET)
 		return smc_hs_take_end(ctx);
@@ -220,7 +222,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 
 	client_take_fce(ctx);
 	reason = smc_hs_resolve_next_hop(ctx, &direct);
-	if (!reason && ctx->peer.version > 1 && direct != ctx->accept.fce.direct)
+	if (!reason && ctx->peer.version > 1 && direct != ctx->msgs->accept.fce.direct)
 		reason = SMC_CLC_DECL_NOT_DIRECT;
 	if (reason)
 		return smc_hs_decline(ctx, reason);
@@ -235,7 +237,7 @@ static enum smc_hs_next client_join_first(struct smc_hs_ctx *ctx)
 		return smc_hs_decline_conn(ctx, rc, SMC_CLC_DECL_INTERNAL);
 	if (client_take_rmbe(ctx))
 		return HS_END;
-	return smc_hs_connect_link(ctx, &ctx->accept);
+	return smc_hs_connect_link(ctx, &ctx->msgs->accept);
 }
 
 /* Subsequent contact: find the group and link that the Accept names, and create the connection. */
@@ -244,7 +246,7 @@ static enum smc_hs_next client_join_subsequent(struct smc_hs_ctx *ctx)
 	struct smc_lgr *lgr;
 	int rc;
 
-	lgr = smc_lgr_find_client(ctx->net, &ctx->peer, ctx->accept.qpn, jiffies + T_CONTACT,
+	lgr = smc_lgr_find_client(ctx->net, &ctx->peer, ctx->msgs->accept.qpn, jiffies + T_CONTACT,
 				  &ctx->hs->cancelled, &ctx->link);
 	if (!IS_ERR(lgr)) {
 		ctx->lgr = lgr;
@@ -306,11 +308,11 @@ static bool client_peer_is_foreign(const struct smc_hs_ctx *ctx)
 {
 	switch (ctx->clc_err) {
 	case -EPROTO:
-		return !ctx->rx.len || ctx->head.type == SMC_CLC_PROPOSAL;
+		return !ctx->msgs->rx.len || ctx->msgs->head.type == SMC_CLC_PROPOSAL;
 	case -ETIMEDOUT:
 	case -ECONNRESET:
 	case -ENOTCONN:
-		return !ctx->rx.len;
+		return !ctx->msgs->rx.len;
 	default:
 		return false;
 	}
@@ -414,13 +416,13 @@ static void client_run(struct smc_hs_ctx *ctx)
 		return;
 	if (ctx->first ? client_join_first(ctx) : client_join_subsequent(ctx))
 		return;
-	if (smc_hs_fill_accept(ctx, &ctx->confirm, true))
+	if (smc_hs_fill_accept(ctx, &ctx->msgs->confirm, true))
 		return;
-	if (smc_hs_send_accept(ctx, &ctx->confirm)) {
+	if (smc_hs_send_accept(ctx, &ctx->msgs->confirm)) {
 		smc_hs_fail(ctx, ECONNRESET, "Confirm could not be sent");
 		return;
 	}
-	smc_clc_rx_reset(&ctx->rx);
+	smc_clc_rx_reset(&ctx->msgs->rx);
 	if (ctx->first && client_run_llc(ctx))
 		return;
 	smc_hs_succeed(ctx);

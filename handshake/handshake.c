@@ -5,7 +5,8 @@
  * handshake: work items, start, cancellation, release of what is left.
  *
  * Objects. struct smc_hs is one handshake, embedded in its socket. struct smc_hs_ctx exists
- * while the work runs; it holds the messages and all references that the handshake has taken.
+ * while the work runs, on its stack; it holds all references that the handshake has taken, and the
+ * messages, once it is known that there will be any.
  *
  * Files. client.c and server.c have the steps of one side in their order. steps.c has the steps
  * that both sides share, wait.c the waits for CLC messages and for the LLC layer, result.c the
@@ -160,10 +161,8 @@ static void hs_stop_polling(struct smc_hs *hs)
 static void hs_work(struct work_struct *work)
 {
 	struct smc_hs *hs = container_of(work, struct smc_hs, work);
-	struct smc_hs_result none = { .outcome = SMC_HS_FAIL, .err = ENOMEM };
+	struct smc_hs_ctx ctx = { .hs = hs, .net = hs->net, .version = 1 };
 	struct mem_cgroup *old;
-	struct smc_hs_result res;
-	struct smc_hs_ctx *ctx;
 
 	/* if refused, the end of the call of the program queues the work again */
 	if (!hs->server && !smc_clcsock_begin_work(hs->clcsock))
@@ -171,34 +170,23 @@ static void hs_work(struct work_struct *work)
 	set_bit(HS_RUNS, &hs->started);
 	if (hs->server)
 		hs_stop_polling(hs);
-	ctx = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx), GFP_KERNEL));
-	if (!ctx) {
-		smc_stats_inc(hs->net, hs->server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
-		smc_clcsock_unhook(hs->clcsock);
-		hs->done(hs, &none);
-		return;
-	}
-	ctx->hs = hs;
-	ctx->net = hs->net;
-	ctx->began = ktime_get_ns();
-	ctx->sk = hs->clcsock->sock->sk;
-	ctx->version = 1;
+	ctx.began = ktime_get_ns();
+	ctx.sk = hs->clcsock->sock->sk;
 	smc_clcsock_park_cork(hs->clcsock);
 	old = set_active_memcg(hs->memcg);
-	hs->run(ctx);
+	hs->run(&ctx);
 	set_active_memcg(old);
 	smc_clcsock_restore_cork(hs->clcsock);
-	hs_count_outcome(ctx);
+	hs_count_outcome(&ctx);
 	if (trace_smc_hs_end_enabled())
-		hs_trace_end(ctx);
-	if (ctx->res.outcome == SMC_HS_SMC && ctx->first)
-		smc_conn_stock_pool(ctx->res.conn, hs->memcg);
-	hs_undo(ctx);
-	res = ctx->res;
-	kfree(ctx);
+		hs_trace_end(&ctx);
+	if (ctx.res.outcome == SMC_HS_SMC && ctx.first)
+		smc_conn_stock_pool(ctx.res.conn, hs->memcg);
+	hs_undo(&ctx);
+	kfree(ctx.msgs);
 	smc_clcsock_unhook(hs->clcsock);
 	/* the owner may free hs inside done() */
-	hs->done(hs, &res);
+	hs->done(hs, &ctx.res);
 }
 
 /*

@@ -46,17 +46,32 @@ enum smc_hs_next { HS_GO, HS_END };
 enum smc_hs_llc { HS_LLC_SEEN, HS_LLC_TIMEOUT, HS_LLC_BROKEN, HS_LLC_ENDED };
 
 /**
- * struct smc_hs_ctx - a running handshake
+ * struct smc_hs_msgs - the CLC messages of a handshake
+ * @rx: message that is being received
+ * @head: header of the last complete message
+ * @proposal: the Proposal; client: as sent, server: as received
+ * @accept: the Accept; server: as sent, client: as received
+ * @confirm: the Confirm; client: as sent, server: as received
+ * @buf: message that is being sent
+ *
+ * Apart from the rest: most of its size, which a client whose server has no SMC does not need.
+ */
+struct smc_hs_msgs {
+	struct smc_clc_rx rx;
+	struct smc_clc_head head;
+	struct smc_clc_proposal proposal;
+	struct smc_clc_accept accept;
+	struct smc_clc_accept confirm;
+	u8 buf[SMC_CLC_BUILD_MAX];
+};
+
+/**
+ * struct smc_hs_ctx - a running handshake, on the stack of its work
  * @hs: the handshake
  * @net: namespace
  * @began: start time in ns; client: before the Proposal is sent, server: after it has arrived
  * @sk: TCP socket of the clcsock
- * @rx: CLC message that is being received
- * @head: header of the last complete CLC message
- * @proposal: the Proposal; client: as sent, server: as received
- * @accept: the Accept; server: as sent, client: as received
- * @confirm: the Confirm; client: as sent, server: as received
- * @buf: CLC message that is being sent
+ * @msgs: CLC messages; NULL until smc_hs_alloc_msgs()
  * @ndev: netdev of the TCP path, reference held; NULL while the peer is waited for
  * @ndev_tracker: for @ndev
  * @path: local RoCE port; its GID is set when the version is known
@@ -95,12 +110,7 @@ struct smc_hs_ctx {
 	struct net *net;
 	u64 began;
 	struct sock *sk;
-	struct smc_clc_rx rx;
-	struct smc_clc_head head;
-	struct smc_clc_proposal proposal;
-	struct smc_clc_accept accept;
-	struct smc_clc_accept confirm;
-	u8 buf[SMC_CLC_BUILD_MAX];
+	struct smc_hs_msgs *msgs;
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
 	struct smc_path path;
@@ -163,6 +173,7 @@ bool smc_hs_peer_has_ended(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_take_end(struct smc_hs_ctx *ctx);
 
 /* handshake/steps.c */
+enum smc_hs_next smc_hs_alloc_msgs(struct smc_hs_ctx *ctx);
 void smc_hs_set_host(struct smc_hs *hs);
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);

@@ -106,9 +106,9 @@ enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason)
 	if (!ctx->option_agreed)
 		return HS_END;
 	smc_ib_get_peer_id(decline.peer_id);
-	rc = smc_clc_build_decline(&decline, ctx->buf, sizeof(ctx->buf));
+	rc = smc_clc_build_decline(&decline, ctx->msgs->buf, sizeof(ctx->msgs->buf));
 	if (rc > 0)
-		rc = smc_clc_send(ctx->hs->clcsock->sock, ctx->buf, rc);
+		rc = smc_clc_send(ctx->hs->clcsock->sock, ctx->msgs->buf, rc);
 	if (rc < 0)
 		return smc_hs_fail(ctx, ECONNRESET, "Decline could not be sent");
 	return HS_END;
@@ -176,7 +176,7 @@ static void hs_cache_late_decline(struct smc_hs_ctx *ctx, u32 diag)
 
 /**
  * smc_hs_take_decline() - end the handshake with the Decline that the peer has sent
- * @ctx: handshake; the message is in @ctx->rx
+ * @ctx: handshake; the message is in @ctx->msgs->rx
  *
  * The connection falls back to TCP. If the peer reports "out of sync", it does not have the group
  * of a subsequent contact any more: the group is phased out, and all groups that lead to the
@@ -188,7 +188,7 @@ enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_decline decline;
 
-	if (smc_clc_parse_decline(ctx->rx.buf, ctx->rx.len, &decline))
+	if (smc_clc_parse_decline(ctx->msgs->rx.buf, ctx->msgs->rx.len, &decline))
 		return smc_hs_fail(ctx, ECONNRESET, "malformed Decline");
 	ctx->res.outcome = SMC_HS_TCP;
 	ctx->res.own_reason = SMC_CLC_DECL_PEER;

@@ -25,20 +25,20 @@ static enum smc_hs_next server_take_proposal(struct smc_hs_ctx *ctx)
 	int rc;
 
 	ctx->option_agreed = true;
-	ctx->version = ctx->head.version > 1 ? 2 : 1;
-	rc = smc_clc_parse_proposal(ctx->rx.buf, ctx->rx.len, &ctx->proposal);
+	ctx->version = ctx->msgs->head.version > 1 ? 2 : 1;
+	rc = smc_clc_parse_proposal(ctx->msgs->rx.buf, ctx->msgs->rx.len, &ctx->msgs->proposal);
 	if (rc == -EOPNOTSUPP)
-		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->head));
+		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->msgs->head));
 	if (rc)
 		return smc_hs_fail_clc(ctx, -EPROTO);
-	reason = smc_clc_check_proposal(&ctx->proposal);
+	reason = smc_clc_check_proposal(&ctx->msgs->proposal);
 	return reason ? smc_hs_decline(ctx, reason) : HS_GO;
 }
 
 /* Negotiate release and limits, the smaller ones of both sides. 0, or the diagnosis code. */
 static u32 server_negotiate_limits(struct smc_hs_ctx *ctx, const struct smc_clc_v2_offer *offer)
 {
-	u8 links = smc_native_tag_links(&ctx->proposal) ?:
+	u8 links = smc_native_tag_links(&ctx->msgs->proposal) ?:
 		   min_t(u8, offer->max_links, SMC_CLC_LINKS_MAX);
 	struct smc_settings *sn = smc_settings_get(ctx->net);
 	struct smc_peer *peer = &ctx->peer;
@@ -58,7 +58,7 @@ static u32 server_negotiate_limits(struct smc_hs_ctx *ctx, const struct smc_clc_
 /* Check whether version 2 is possible: common EID, RoCE v2 GID. 0, or the diagnosis code. */
 static u32 server_check_v2(struct smc_hs_ctx *ctx)
 {
-	const struct smc_clc_proposal *p = &ctx->proposal;
+	const struct smc_clc_proposal *p = &ctx->msgs->proposal;
 
 	if (!server_is_offered_rdma(p->v2_type))
 		return SMC_CLC_DECL_VERSION;
@@ -75,7 +75,7 @@ static u32 server_check_v2(struct smc_hs_ctx *ctx)
  */
 static u32 server_check_v1(struct smc_hs_ctx *ctx)
 {
-	struct smc_clc_proposal *p = &ctx->proposal;
+	struct smc_clc_proposal *p = &ctx->msgs->proposal;
 
 	if (!server_is_offered_rdma(p->v1_type))
 		return SMC_CLC_DECL_VERSION;
@@ -88,7 +88,7 @@ static u32 server_check_v1(struct smc_hs_ctx *ctx)
 /* Take version 1 and the client's end of it; @ctx->path has our GID for it. */
 static void server_use_v1(struct smc_hs_ctx *ctx)
 {
-	const struct smc_clc_proposal *p = &ctx->proposal;
+	const struct smc_clc_proposal *p = &ctx->msgs->proposal;
 	struct smc_peer *peer = &ctx->peer;
 
 	peer->version = 1;
@@ -110,7 +110,7 @@ static void server_use_v1(struct smc_hs_ctx *ctx)
  */
 static bool server_has_other_v1(struct smc_hs_ctx *ctx)
 {
-	const struct smc_clc_proposal *p = &ctx->proposal;
+	const struct smc_clc_proposal *p = &ctx->msgs->proposal;
 
 	if (server_check_v1(ctx))
 		return false;
@@ -125,7 +125,7 @@ static bool server_has_other_v1(struct smc_hs_ctx *ctx)
  */
 static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 {
-	const struct smc_clc_proposal *p = &ctx->proposal;
+	const struct smc_clc_proposal *p = &ctx->msgs->proposal;
 	struct smc_peer *peer = &ctx->peer;
 	u32 reason2, reason1;
 
@@ -336,13 +336,13 @@ static enum smc_hs_next server_take_next_rmbe(struct smc_hs_ctx *ctx,
 /* Parse and check the Confirm, and take over the client's RMBE. */
 static enum smc_hs_next server_take_confirm(struct smc_hs_ctx *ctx)
 {
-	struct smc_clc_accept *c = &ctx->confirm;
+	struct smc_clc_accept *c = &ctx->msgs->confirm;
 	u32 reason;
 	int rc;
 
-	rc = smc_clc_parse_accept(ctx->rx.buf, ctx->rx.len, c);
+	rc = smc_clc_parse_accept(ctx->msgs->rx.buf, ctx->msgs->rx.len, c);
 	if (rc == -EOPNOTSUPP)
-		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->head));
+		return smc_hs_decline(ctx, smc_clc_unsupported_reason(&ctx->msgs->head));
 	if (rc)
 		return smc_hs_fail_clc(ctx, -EPROTO);
 	if (!server_confirm_matches(ctx, c)) {
@@ -366,7 +366,7 @@ static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 {
 	enum smc_hs_llc w;
 
-	smc_clc_rx_reset(&ctx->rx);
+	smc_clc_rx_reset(&ctx->msgs->rx);
 	if (smc_llc_fc_confirm_link(ctx->link))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);
 	w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_RETRY);
@@ -404,7 +404,7 @@ static enum smc_hs_next server_await_confirm(struct smc_hs_ctx *ctx)
 	bool patient = !ctx->first && smc_peer_can(&ctx->lgr->peer, SMC_CAP_LATE_CLC);
 	unsigned long end = jiffies + T_CONFIRM_BUSY;
 
-	smc_clc_rx_reset(&ctx->rx);
+	smc_clc_rx_reset(&ctx->msgs->rx);
 	for (;;) {
 		long left = wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
 				smc_clcsock_is_readable(ctx->hs->clcsock), T_CLC);
@@ -427,7 +427,8 @@ static void server_run(struct smc_hs_ctx *ctx)
 	/* T_CLC began when the child was accepted */
 	left = max_t(long, hs->deadline - jiffies, 0);
 	ctx->option_agreed = true;
-	ctx->version = 1;
+	if (smc_hs_alloc_msgs(ctx))
+		return;
 	if (smc_hs_await_clc(ctx, SMC_CLC_PROPOSAL, left) || server_take_proposal(ctx))
 		return;
 	if (hs->force_tcp) {
@@ -439,15 +440,15 @@ static void server_run(struct smc_hs_ctx *ctx)
 	smc_hs_put_netdev(ctx);
 	if (server_join_group(ctx))
 		return;
-	if (smc_hs_fill_accept(ctx, &ctx->accept, false))
+	if (smc_hs_fill_accept(ctx, &ctx->msgs->accept, false))
 		return;
-	if (smc_hs_send_accept(ctx, &ctx->accept)) {
+	if (smc_hs_send_accept(ctx, &ctx->msgs->accept)) {
 		smc_hs_fail(ctx, ECONNRESET, "Accept could not be sent");
 		return;
 	}
 	if (server_await_confirm(ctx) || server_take_confirm(ctx))
 		return;
-	if (ctx->first && (smc_hs_connect_link(ctx, &ctx->confirm) || server_run_llc(ctx)))
+	if (ctx->first && (smc_hs_connect_link(ctx, &ctx->msgs->confirm) || server_run_llc(ctx)))
 		return;
 	smc_hs_succeed(ctx);
 }

@@ -6,6 +6,7 @@
 #define pr_fmt(fmt) "smc: " fmt
 
 #include <linux/jiffies.h>
+#include <linux/slab.h>
 #include <net/dst.h>
 #include <net/inet_ecn.h>
 #include <net/inet_sock.h>
@@ -23,6 +24,20 @@
 #include <smc/rdma/path.h>
 #include <smc/tcp/clc.h>
 #include "internal.h"
+
+/**
+ * smc_hs_alloc_msgs() - allocate the messages of a handshake
+ * @ctx: handshake whose two ends have sent the SMC option
+ *
+ * Without them no Decline can be sent, so the connection is reset if there is no memory.
+ *
+ * Return: HS_GO or HS_END.
+ */
+enum smc_hs_next smc_hs_alloc_msgs(struct smc_hs_ctx *ctx)
+{
+	ctx->msgs = smc_fault_null(HS_CTX, kzalloc(sizeof(*ctx->msgs), GFP_KERNEL));
+	return ctx->msgs ? HS_GO : smc_hs_fail(ctx, ENOMEM, "no memory for its messages");
+}
 
 /**
  * smc_hs_set_host() - set the ID of the peer host
@@ -220,14 +235,14 @@ enum smc_hs_next smc_hs_fill_accept(struct smc_hs_ctx *ctx, struct smc_clc_accep
  */
 int smc_hs_send_accept(struct smc_hs_ctx *ctx, const struct smc_clc_accept *msg)
 {
-	int rc = smc_clc_build_accept(msg, ctx->buf, sizeof(ctx->buf));
+	int rc = smc_clc_build_accept(msg, ctx->msgs->buf, sizeof(ctx->msgs->buf));
 
 	if (rc < 0)
 		return rc;
 	ctx->rmbe_announced = true;
 	if (!msg->is_confirm)
 		ctx->accept_at = jiffies;
-	return smc_clc_send(ctx->hs->clcsock->sock, ctx->buf, rc);
+	return smc_clc_send(ctx->hs->clcsock->sock, ctx->msgs->buf, rc);
 }
 
 /**

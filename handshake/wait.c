@@ -21,7 +21,7 @@
  */
 static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 {
-	int rc = smc_clc_recv(ctx->hs->clcsock->sock, &ctx->rx);
+	int rc = smc_clc_recv(ctx->hs->clcsock->sock, &ctx->msgs->rx);
 
 	if (!rc)
 		return 0;
@@ -30,7 +30,7 @@ static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
 		return 0;
 	}
 	if (rc > 0)
-		rc = smc_clc_parse_header(ctx->rx.buf, &ctx->head) ?: 1;
+		rc = smc_clc_parse_header(ctx->msgs->rx.buf, &ctx->msgs->head) ?: 1;
 	if (rc < 0) {
 		smc_hs_fail_clc(ctx, rc);
 		return -1;
@@ -45,10 +45,10 @@ static int hs_poll_clc(struct smc_hs_ctx *ctx, bool may_close)
  * @timeout: jiffies
  *
  * A Decline is accepted in place of any other message (RFC 7609 section A.2.5) and ends the
- * handshake. A part of the message may be in @ctx->rx already; the caller calls
+ * handshake. A part of the message may be in @ctx->msgs->rx already; the caller calls
  * smc_clc_rx_reset() before the next message. Process context.
  *
- * Return: HS_GO when the message is in @ctx->rx, or HS_END.
+ * Return: HS_GO when the message is in @ctx->msgs->rx, or HS_END.
  */
 enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type,
 				  unsigned long timeout)
@@ -73,9 +73,9 @@ enum smc_hs_next smc_hs_await_clc(struct smc_hs_ctx *ctx, enum smc_clc_type type
 		wait_event_idle_timeout(ctx->hs->wait, smc_hs_is_cancelled(ctx) ||
 					smc_clcsock_is_readable(ctx->hs->clcsock), left);
 	}
-	if (ctx->head.type == SMC_CLC_DECLINE)
+	if (ctx->msgs->head.type == SMC_CLC_DECLINE)
 		return smc_hs_take_decline(ctx);
-	if (ctx->head.type != type) {
+	if (ctx->msgs->head.type != type) {
 		ctx->clc_err = -EPROTO;
 		smc_stats_inc(ctx->net, SMC_STAT_CLC_BAD);
 		return smc_hs_fail(ctx, ECONNRESET, "unexpected CLC message");
@@ -122,7 +122,7 @@ enum smc_hs_llc smc_hs_await_llc(struct smc_hs_ctx *ctx, unsigned int want,
 		if (rc < 0)
 			return HS_LLC_ENDED;
 		if (rc > 0) {
-			if (ctx->head.type == SMC_CLC_DECLINE)
+			if (ctx->msgs->head.type == SMC_CLC_DECLINE)
 				smc_hs_take_decline(ctx);
 			else
 				smc_hs_fail(ctx, ECONNRESET, "unexpected CLC message");
@@ -166,7 +166,7 @@ enum smc_hs_next smc_hs_take_end(struct smc_hs_ctx *ctx)
 {
 	if (ctx->hs->server)
 		return smc_hs_fail_clc(ctx, -ECONNRESET);
-	smc_clc_rx_reset(&ctx->rx);
+	smc_clc_rx_reset(&ctx->msgs->rx);
 	smc_hs_await_clc(ctx, SMC_CLC_DECLINE, T_CLC);
 	return HS_END;
 }

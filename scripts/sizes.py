@@ -75,7 +75,7 @@ def connection(ours, theirs, kernel):
          "SMC-R; in-tree with a descriptor"),
         ("a bigger one beside or instead", ring, 0, "from a write of more on"),
         ("... of a stream", 4 * ring, 0, "while it is one"),
-        ("``struct smc_hs_ctx``", taken(ours["smc_hs_ctx"]), None, "during the handshake"),
+        ("``struct smc_hs_msgs``", taken(ours["smc_hs_msgs"]), None, "handshake of two ends with SMC"),
         ("``struct smc_orphan``", taken(ours["smc_orphan"]), 0, "after close(), until TCP's end"),
         ("``struct smc_deferred``", taken(ours["smc_deferred"]), 0, "begins as TCP"),
         ("``struct smc_conn`` with an upgrade", taken(upgrade), 0, "began as TCP, in its place"),

@@ -1153,6 +1153,7 @@ static void conn_peer_end_taken(struct kunit *test)
  * @tcp: the TCP connection
  * @hs: the handshake; that of a server, unless a case changes it
  * @ctx: its context
+ * @msgs: its messages
  * @msg: the peer's Accept
  */
 struct conn_joining {
@@ -1160,6 +1161,7 @@ struct conn_joining {
 	struct clcsock_env tcp;
 	struct smc_hs hs;
 	struct smc_hs_ctx ctx;
+	struct smc_hs_msgs msgs;
 	struct smc_clc_accept msg;
 };
 
@@ -1175,6 +1177,7 @@ static struct conn_joining *conn_joining_begin(struct kunit *test, u32 caps)
 	j->hs.server = true;
 	init_waitqueue_head(&j->hs.wait);
 	j->ctx.hs = &j->hs;
+	j->ctx.msgs = &j->msgs;
 	j->ctx.net = &init_net;
 	j->ctx.lgr = j->e.lgr;
 	j->ctx.link = j->e.second;

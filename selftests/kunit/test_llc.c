@@ -1285,18 +1285,20 @@ static struct smc_region *llc_pair_rmb(struct kunit *test, const struct llc_pair
 static u32 llc_fill_confirm(struct kunit *test, struct smc_conn *conn, struct smc_link *link)
 {
 	struct smc_hs_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct smc_clc_accept *confirm = kunit_kzalloc(test, sizeof(*confirm), GFP_KERNEL);
 	enum smc_hs_next next;
 
 	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	KUNIT_ASSERT_NOT_NULL(test, confirm);
 	ctx->net = &init_net;
 	ctx->lgr = conn->lgr;
 	ctx->peer = conn->lgr->peer;
 	ctx->link = link;
 	ctx->conn = conn;
-	next = smc_hs_fill_accept(ctx, &ctx->confirm, true);
+	next = smc_hs_fill_accept(ctx, confirm, true);
 	KUNIT_EXPECT_EQ(test, next == HS_END, ctx->res.own_reason != 0);
 	if (next == HS_GO)
-		KUNIT_EXPECT_EQ(test, ctx->confirm.rkey,
+		KUNIT_EXPECT_EQ(test, confirm->rkey,
 				smc_region_rkey(conn->rx.elem.region, link->slot));
 	return ctx->res.own_reason;
 }
