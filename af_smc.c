@@ -153,6 +153,7 @@ static void sock_connect_done(struct smc_hs *hs, const struct smc_hs_result *res
 		smc_sock_set_state(smc, TCP_ESTABLISHED, 0, 0);
 		break;
 	case SMC_HS_FAIL:
+		smc_clcsock_unhook(&smc->clcsock);
 		smc_clcsock_abort(&smc->clcsock, res->err);
 		smc_fallback_pull_error(smc);
 		smc_sock_set_state(smc, TCP_CLOSE, SHUTDOWN_MASK, 0);
@@ -279,7 +280,8 @@ static int sock_connect_begin(struct smc_sock *smc, void *addr, int len, bool wa
 	sock_owned_by_me(sk);
 	if (!smc_sock_is_idle(smc) || (inet_sk_state_load(sk) != TCP_CLOSE))
 		return -EISCONN;
-	smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
+	if (READ_ONCE(sk->sk_shutdown))
+		smc_sock_set_state(smc, TCP_CLOSE, 0, 0);
 	/* an earlier connect() may have failed as AUTOSMC's probe */
 	smc->autosmc = (struct smc_autosmc_conn){};
 	smc_rules_path(smc->clcsock.sock->sk, &path);
@@ -952,10 +954,13 @@ static int smc_sock_release(struct socket *sock)
 	smc = smc_sk(sk);
 	/* SO_LINGER and others, on kernels that set options without calling the family */
 	smc_sockopt_push(smc);
-	lock_sock(sk);
-	smc_accept_stop(smc);
-	sock_connect_cancel(smc);
-	release_sock(sk);
+	/* TCP mode is final: there is no listener then, nor a handshake that could be cancelled */
+	if (smc_sock_mode(smc) != SMC_MODE_TCP || smc_sock_is_connecting(smc)) {
+		lock_sock(sk);
+		smc_accept_stop(smc);
+		sock_connect_cancel(smc);
+		release_sock(sk);
+	}
 	smc_accept_release_transport(smc, false);
 	smc_sock_store_state(sk, TCP_CLOSE);
 	sock->sk = NULL;
@@ -1017,7 +1022,7 @@ int smc_sock_create_clcsock(struct smc_sock *smc, int kern)
 				kern);
 	if (rc)
 		return rc;
-	smc_clcsock_share_wq(&smc->clcsock, sock, NULL);
+	smc_clcsock_share_first(&smc->clcsock, sock);
 	smc_sockopt_mirror(smc);
 	assign_bit(SMC_SF_LIMIT_HS, &smc->flags, READ_ONCE(smc_settings_get(net)->hs_limit));
 #ifdef SMC_HAVE_CUSTOM_SOCKOPT

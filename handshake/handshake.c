@@ -36,7 +36,8 @@
  * to done() such calls wait (smc_clcsock_begin_work()).
  *
  * References. The owner keeps smc_hs alive until done() has been called, or cancels it with
- * smc_hs_cancel_sync(). The clcsock is hooked from smc_hs_start() until just before done().
+ * smc_hs_cancel_sync(). The clcsock is hooked from smc_hs_start() on. done() unhooks it, or hooks
+ * it for what comes next: one round of locks for both.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -172,11 +173,9 @@ static void hs_work(struct work_struct *work)
 		hs_stop_polling(hs);
 	ctx.began = ktime_get_ns();
 	ctx.sk = hs->clcsock->sock->sk;
-	smc_clcsock_park_cork(hs->clcsock);
 	old = set_active_memcg(hs->memcg);
 	hs->run(&ctx);
 	set_active_memcg(old);
-	smc_clcsock_restore_cork(hs->clcsock);
 	hs_count_outcome(&ctx);
 	if (trace_smc_hs_end_enabled())
 		hs_trace_end(&ctx);
@@ -184,7 +183,6 @@ static void hs_work(struct work_struct *work)
 		smc_conn_stock_pool(ctx.res.conn, hs->memcg);
 	hs_undo(&ctx);
 	kfree(ctx.msgs);
-	smc_clcsock_unhook(hs->clcsock);
 	/* the owner may free hs inside done() */
 	hs->done(hs, &ctx.res);
 }
@@ -303,6 +301,7 @@ static void hs_clcsock_changed(void *owner)
 
 static const struct smc_clcsock_events hs_clcsock_events = {
 	.changed = hs_clcsock_changed,
+	.uncork = true,
 };
 
 /*
@@ -330,8 +329,7 @@ void smc_hs_release_clcsock(struct smc_hs *hs)
 {
 	if (hs->server)
 		return;
-	smc_clcsock_forbid_work(hs->clcsock);
-	smc_clcsock_end_work(hs->clcsock);
+	smc_clcsock_end_last_work(hs->clcsock);
 }
 
 /**

@@ -273,7 +273,7 @@ void smc_accept_release_transport(struct smc_sock *smc, bool reset)
 	else
 		reset = smc_stream_close(smc, reset, sk->sk_socket);
 	if (smc->clcsock.sock && smc->clcsock.sock->sk)
-		smc_fallback_detach(smc);
+		smc_fallback_leave(smc);
 	smc_clcsock_release(&smc->clcsock, reset);
 	sock_orphan(sk);
 }

@@ -195,26 +195,49 @@ void smc_fallback_attach(struct smc_sock *smc, struct socket *sock)
 	fallback_copy_bufsizes(smc);
 }
 
+static void fallback_reset_callbacks_locked(struct sock *csk)
+{
+	const struct smc_clcsock_callbacks *def = smc_clcsock_tcp_callbacks();
+
+	sock_owned_by_me(csk);
+	lockdep_assert_held_write(&csk->sk_callback_lock);
+	if (csk->sk_state_change == fallback_state_change)
+		csk->sk_state_change = def->state_change;
+	if (csk->sk_error_report == fallback_error_report)
+		csk->sk_error_report = def->error_report;
+}
+
 /**
  * smc_fallback_detach() - restore the callbacks of the clcsock
  * @smc: socket with a clcsock
  *
  * Before listen(), since a child copies the callbacks of its listener, and before release, since
- * the TCP connection may outlive the module. Process context; takes the lock of the clcsock.
+ * the TCP connection may outlive the module. Process context; takes the lock of the clcsock if it
+ * has callbacks of ours, which no other context sets.
  */
 void smc_fallback_detach(struct smc_sock *smc)
 {
-	const struct smc_clcsock_callbacks *def = smc_clcsock_tcp_callbacks();
 	struct sock *csk = smc->clcsock.sock->sk;
 
+	if (READ_ONCE(csk->sk_state_change) != fallback_state_change &&
+	    READ_ONCE(csk->sk_error_report) != fallback_error_report)
+		return;
 	lock_sock(csk);
 	write_lock_bh(&csk->sk_callback_lock);
-	if (csk->sk_state_change == fallback_state_change)
-		csk->sk_state_change = def->state_change;
-	if (csk->sk_error_report == fallback_error_report)
-		csk->sk_error_report = def->error_report;
+	fallback_reset_callbacks_locked(csk);
 	write_unlock_bh(&csk->sk_callback_lock);
 	release_sock(csk);
+}
+
+/**
+ * smc_fallback_leave() - separate the clcsock from the socket, which closes
+ * @smc: socket with a clcsock
+ *
+ * smc_fallback_detach() and smc_clcsock_separate() in one round of locks. Process context.
+ */
+void smc_fallback_leave(struct smc_sock *smc)
+{
+	smc_clcsock_separate(&smc->clcsock, fallback_reset_callbacks_locked);
 }
 
 /* Send the netlink event of a fallback. */
@@ -310,7 +333,9 @@ static void fallback_change_mode(struct smc_sock *smc)
 	struct sock *sk = smc_sock_sk(smc);
 
 	if (sk->sk_socket)
-		smc_clcsock_share_wq(&smc->clcsock, sk->sk_socket, fallback_set_callbacks_locked);
+		smc_clcsock_unhook_to(&smc->clcsock, sk->sk_socket, fallback_set_callbacks_locked);
+	else
+		smc_clcsock_unhook(&smc->clcsock);
 	/*
 	 * From here on a call of the program may hold the lock of the clcsock as long as it likes,
 	 * and the caller, a handshake, must not wait for it.
@@ -327,7 +352,7 @@ static void fallback_change_mode(struct smc_sock *smc)
 
 /**
  * smc_fallback_start() - change the mode of a socket to TCP, for good
- * @smc: undecided socket, clcsock not hooked
+ * @smc: undecided socket; its clcsock may be hooked by a handshake that ends
  * @own_reason: our diagnosis code, 0: none
  * @peer_reason: the peer's diagnosis code, 0: none
  * @count: count the fallback in the statistics (a handshake counts it itself)
@@ -378,7 +403,8 @@ int smc_fallback_connect(struct smc_sock *smc, void *addr, int len, int flags)
 	if (len >= (int)sizeof(sa->sa_family) && sa->sa_family == AF_UNSPEC)
 		return smc_clcsock_disconnect(&smc->clcsock, flags);
 	/* as tcp_connect(), which clears sk_err; AF_UNSPEC keeps it */
-	if (csock->state == SS_UNCONNECTED && len >= (int)sizeof(sa->sa_family)) {
+	if (csock->state == SS_UNCONNECTED && len >= (int)sizeof(sa->sa_family) &&
+	    (READ_ONCE(smc_sock_sk(smc)->sk_err) || READ_ONCE(smc->err_copied))) {
 		spin_lock_bh(&smc->state_lock);
 		WRITE_ONCE(smc_sock_sk(smc)->sk_err, 0);
 		WRITE_ONCE(smc->err_copied, 0);

@@ -14,6 +14,7 @@ void smc_fallback_start(struct smc_sock *smc, u32 own_reason, u32 peer_reason, b
 void smc_fallback_start_client(struct smc_sock *smc, u32 reason);
 void smc_fallback_attach(struct smc_sock *smc, struct socket *sock);
 void smc_fallback_detach(struct smc_sock *smc);
+void smc_fallback_leave(struct smc_sock *smc);
 void smc_fallback_pull_error(struct smc_sock *smc);
 
 int smc_fallback_connect(struct smc_sock *smc, void *addr, int len, int flags);

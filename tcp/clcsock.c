@@ -125,15 +125,30 @@ static void clcsock_park_rcvlowat(struct smc_clcsock *c)
 	WRITE_ONCE(sk->sk_rcvlowat, 1);
 }
 
+/* Suspend the application's TCP_CORK, or apply it again. The socket lock is held. */
+static void clcsock_suspend_cork(struct smc_clcsock *c, bool suspend)
+{
+	struct tcp_sock *tp = tcp_sk(c->sock->sk);
+
+	if (suspend == c->uncorked)
+		return;
+	c->uncorked = suspend;
+	if (suspend)
+		tp->nonagle &= ~TCP_NAGLE_CORK;
+	else if (c->cork)
+		tp->nonagle |= TCP_NAGLE_CORK;
+}
+
 /**
  * smc_clcsock_hook() - replace the callbacks of the TCP socket
  * @c: clcsock, hooked or not
  * @events: table to call when the TCP socket changes
  * @owner: argument for @events
  *
- * Sets SO_RCVLOWAT to 1 until smc_clcsock_unhook(). If the callbacks are hooked already, only
- * @events and @owner change. Earlier changes are not reported: the caller checks the state of
- * the socket once after this call. Process context, takes the socket lock.
+ * Sets SO_RCVLOWAT to 1 until smc_clcsock_unhook(), and suspends TCP_CORK if @events says so: then
+ * nothing of the application was sent yet. If the callbacks are hooked already, only @events and
+ * @owner change. Earlier changes are not reported: the caller checks the state of the socket once
+ * after this call. Process context, takes the socket lock.
  *
  * Return: true, or false if another user (a BPF psock) owns the socket's sk_user_data.
  */
@@ -160,6 +175,7 @@ bool smc_clcsock_hook(struct smc_clcsock *c, const struct smc_clcsock_events *ev
 		clcsock_park_rcvlowat(c);
 		WRITE_ONCE(c->hooked, true);
 	}
+	clcsock_suspend_cork(c, events->uncork);
 	c->events = events;
 	c->owner = owner;
 out:
@@ -179,6 +195,7 @@ static void clcsock_unhook_locked(struct smc_clcsock *c)
 		clcsock_restore_callbacks(sk, &c->saved);
 		rcu_assign_sk_user_data(sk, NULL);
 		WRITE_ONCE(sk->sk_rcvlowat, c->rcvlowat);
+		clcsock_suspend_cork(c, false);
 		WRITE_ONCE(c->hooked, false);
 	}
 	c->events = NULL;
@@ -189,13 +206,16 @@ static void clcsock_unhook_locked(struct smc_clcsock *c)
  * smc_clcsock_unhook() - restore the callbacks of the TCP socket
  * @c: clcsock, hooked or not
  *
- * Also restores SO_RCVLOWAT. After return no smc_clcsock_events.changed() runs, and none will.
- * Process context, takes the socket lock.
+ * Also restores SO_RCVLOWAT and TCP_CORK. After return no smc_clcsock_events.changed() runs, and
+ * none will. Process context, takes the socket lock if the clcsock is hooked: whoever may hook it
+ * does not call this at the same time.
  */
 void smc_clcsock_unhook(struct smc_clcsock *c)
 {
 	struct sock *sk = c->sock->sk;
 
+	if (!READ_ONCE(c->hooked))
+		return;
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	clcsock_unhook_locked(c);
@@ -247,8 +267,8 @@ int smc_clcsock_set_rcvlowat(struct smc_clcsock *c, int val)
  * @c: clcsock
  * @on: value of the option
  *
- * Does not apply to CLC messages: during a handshake the value takes effect in
- * smc_clcsock_restore_cork(). The caller serialises calls. Process context, takes the socket lock.
+ * Does not apply to CLC messages: during a handshake the value takes effect at its end. The caller
+ * serialises calls. Process context, takes the socket lock.
  */
 void smc_clcsock_set_cork(struct smc_clcsock *c, bool on)
 {
@@ -262,43 +282,6 @@ void smc_clcsock_set_cork(struct smc_clcsock *c, bool on)
 	/* last: the end of a handshake must not cork it again. Sends what was held back */
 	if (!on)
 		tcp_sock_set_cork(sk, false);
-}
-
-/**
- * smc_clcsock_park_cork() - let CLC messages leave at once in spite of TCP_CORK
- * @c: connected clcsock, at the start of its handshake
- *
- * Otherwise TCP would hold back each message for 200 ms. Until smc_clcsock_restore_cork().
- * Process context, takes the socket lock.
- */
-void smc_clcsock_park_cork(struct smc_clcsock *c)
-{
-	struct sock *sk = c->sock->sk;
-	bool corked;
-
-	lock_sock(sk);
-	c->uncorked = true;
-	corked = tcp_sk(sk)->nonagle & TCP_NAGLE_CORK;
-	release_sock(sk);
-	if (corked)
-		tcp_sock_set_cork(sk, false);
-}
-
-/**
- * smc_clcsock_restore_cork() - apply the application's TCP_CORK again
- * @c: clcsock after smc_clcsock_park_cork(); its last CLC message was sent
- *
- * Process context, takes the socket lock.
- */
-void smc_clcsock_restore_cork(struct smc_clcsock *c)
-{
-	struct sock *sk = c->sock->sk;
-
-	lock_sock(sk);
-	c->uncorked = false;
-	if (c->cork)
-		tcp_sk(sk)->nonagle |= TCP_NAGLE_CORK;
-	release_sock(sk);
 }
 
 /**
@@ -463,6 +446,24 @@ void smc_clcsock_end_work(struct smc_clcsock *c)
 	/* a caller enters the wait queue, then reads @working */
 	smp_mb();
 	wake_up_var(&c->users.working);
+}
+
+/**
+ * smc_clcsock_end_last_work() - smc_clcsock_end_work() and smc_clcsock_forbid_work()
+ * @c: clcsock
+ */
+void smc_clcsock_end_last_work(struct smc_clcsock *c)
+{
+	struct smc_clcsock_users *u = &c->users;
+
+	spin_lock_bh(&u->lock);
+	u->working = false;
+	u->wanted = false;
+	u->retry = NULL;
+	spin_unlock_bh(&u->lock);
+	/* a caller enters the wait queue, then reads @working */
+	smp_mb();
+	wake_up_var(&u->working);
 }
 
 /* ---- creation and release ---------------------------------------------------- */
@@ -664,18 +665,42 @@ static void clcsock_unshare_wq_locked(struct smc_clcsock *c)
 	WRITE_ONCE(c->sock->file, NULL);
 }
 
-/* Let the TCP socket refer to nothing of the application or of this module. */
-static void clcsock_free_sk(struct smc_clcsock *c)
+/* Only the owner of a clcsock hooks it, or shares its wait queue and file. */
+static bool clcsock_is_on_its_own(const struct smc_clcsock *c)
+{
+	return !READ_ONCE(c->hooked) && !READ_ONCE(c->sock->file) &&
+	       rcu_access_pointer(c->sock->sk->sk_wq) == &c->sock->wq;
+}
+
+/**
+ * smc_clcsock_separate() - let the TCP socket refer to nothing of the application
+ * @c: clcsock that is about to be released
+ * @also: called with the socket lock and sk_callback_lock held, to restore callbacks; or NULL
+ *
+ * Unhooks it, and restores wait queue and file. Process context, takes the socket lock if there is
+ * anything to do.
+ */
+void smc_clcsock_separate(struct smc_clcsock *c, void (*also)(struct sock *sk))
 {
 	struct sock *sk = c->sock->sk;
 
+	if (!also && clcsock_is_on_its_own(c))
+		return;
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	clcsock_unhook_locked(c);
 	clcsock_unshare_wq_locked(c);
+	if (also)
+		also(sk);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	smc_option_withdraw(&c->option, sk);
+}
+
+/* Let the TCP socket refer to nothing of the application or of this module. */
+static void clcsock_free_sk(struct smc_clcsock *c)
+{
+	smc_clcsock_separate(c, NULL);
+	smc_option_withdraw(&c->option, c->sock->sk);
 }
 
 /**
@@ -867,6 +892,36 @@ static void clcsock_share_ino(struct socket *sock, struct socket *app)
 #endif
 }
 
+static void clcsock_share_wq_locked(struct smc_clcsock *c, struct socket *app,
+				    void (*also)(struct sock *sk))
+{
+	struct sock *sk = c->sock->sk;
+
+	sock_owned_by_me(sk);
+	lockdep_assert_held_write(&sk->sk_callback_lock);
+	rcu_assign_pointer(sk->sk_wq, &app->wq);
+	if (also)
+		also(sk);
+}
+
+static void clcsock_share_file(struct smc_clcsock *c, struct socket *app)
+{
+	clcsock_share_ino(c->sock, app);
+	if (app->file)
+		smc_clcsock_set_file(c, app->file);
+}
+
+/**
+ * smc_clcsock_share_first() - smc_clcsock_share_wq() for a new socket
+ * @c: clcsock that no other context knows yet: without locks
+ * @app: the application's socket
+ */
+void smc_clcsock_share_first(struct smc_clcsock *c, struct socket *app)
+{
+	rcu_assign_pointer(c->sock->sk->sk_wq, &app->wq);
+	clcsock_share_file(c, app);
+}
+
 /**
  * smc_clcsock_share_wq() - let the clcsock use the application's wait queue, inode number and file
  * @c: clcsock; no task may sleep on its wait queue
@@ -881,14 +936,30 @@ void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app, void (*also
 
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
-	rcu_assign_pointer(sk->sk_wq, &app->wq);
-	if (also)
-		also(sk);
+	clcsock_share_wq_locked(c, app, also);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
-	clcsock_share_ino(c->sock, app);
-	if (app->file)
-		smc_clcsock_set_file(c, app->file);
+	clcsock_share_file(c, app);
+}
+
+/**
+ * smc_clcsock_unhook_to() - smc_clcsock_unhook() and smc_clcsock_share_wq(), in one round of locks
+ * @c: clcsock, hooked or not; no task may sleep on its wait queue
+ * @app: the application's socket, see smc_clcsock_share_wq()
+ * @also: likewise
+ */
+void smc_clcsock_unhook_to(struct smc_clcsock *c, struct socket *app,
+			   void (*also)(struct sock *sk))
+{
+	struct sock *sk = c->sock->sk;
+
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	clcsock_unhook_locked(c);
+	clcsock_share_wq_locked(c, app, also);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	clcsock_share_file(c, app);
 }
 
 /**

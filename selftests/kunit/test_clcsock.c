@@ -126,9 +126,65 @@ static void clcsock_orphan_reset(struct kunit *test)
 	clcsock_env_end(&e);
 }
 
-/* ---- look-up ---- */
+/* ---- hooks ---- */
 
 static const struct smc_clcsock_events no_events;
+static const struct smc_clcsock_events clc_events = { .uncork = true };
+
+static bool clcsock_is_corked(const struct clcsock_env *e)
+{
+	return tcp_sk(e->sk)->nonagle & TCP_NAGLE_CORK;
+}
+
+/* The application's TCP_CORK does not apply to CLC messages. */
+static void clcsock_cork(struct kunit *test)
+{
+	struct clcsock_env e;
+
+	clcsock_env_begin(test, &e);
+	smc_clcsock_set_cork(&e.ours, true);
+	KUNIT_EXPECT_TRUE(test, clcsock_is_corked(&e));
+	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&e.ours, &clc_events, &e));
+	KUNIT_EXPECT_FALSE(test, clcsock_is_corked(&e));
+	/* the handshake ends, and hooks it for what comes next */
+	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&e.ours, &no_events, &e));
+	KUNIT_EXPECT_TRUE(test, clcsock_is_corked(&e));
+	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&e.ours, &clc_events, &e));
+	smc_clcsock_set_cork(&e.ours, false);
+	smc_clcsock_unhook(&e.ours);
+	KUNIT_EXPECT_FALSE(test, clcsock_is_corked(&e));
+	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&e.ours, &clc_events, &e));
+	smc_clcsock_set_cork(&e.ours, true);
+	KUNIT_EXPECT_FALSE(test, clcsock_is_corked(&e));
+	smc_clcsock_unhook(&e.ours);
+	KUNIT_EXPECT_TRUE(test, clcsock_is_corked(&e));
+	clcsock_env_end(&e);
+}
+
+/* What begins and ends in one round of locks is what begins and ends in two. */
+static void clcsock_unhook_share(struct kunit *test)
+{
+	void (*ready)(struct sock *sk);
+	struct clcsock_env e;
+
+	clcsock_env_begin(test, &e);
+	ready = e.sk->sk_data_ready;
+	smc_clcsock_set_rcvlowat(&e.ours, 100);
+	KUNIT_ASSERT_TRUE(test, smc_clcsock_hook(&e.ours, &no_events, &e));
+	KUNIT_EXPECT_PTR_NE(test, e.sk->sk_data_ready, ready);
+	KUNIT_EXPECT_EQ(test, e.sk->sk_rcvlowat, 1);
+	smc_clcsock_unhook_to(&e.ours, e.theirs, NULL);
+	KUNIT_EXPECT_FALSE(test, e.ours.hooked);
+	KUNIT_EXPECT_PTR_EQ(test, e.sk->sk_data_ready, ready);
+	KUNIT_EXPECT_EQ(test, e.sk->sk_rcvlowat, 100);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(e.sk->sk_wq), &e.theirs->wq);
+	smc_clcsock_unshare_wq(&e.ours);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(e.sk->sk_wq), &e.ours.sock->wq);
+	clcsock_env_end(&e);
+}
+
+/* ---- look-up ---- */
+
 static u32 got;
 
 static bool clcsock_get(struct smc_clcsock *c)
@@ -399,6 +455,8 @@ static struct kunit_case clcsock_cases[] = {
 	KUNIT_CASE(clcsock_orphan_second),
 	KUNIT_CASE_SLOW(clcsock_orphan_not_forever),
 	KUNIT_CASE(clcsock_orphan_reset),
+	KUNIT_CASE(clcsock_cork),
+	KUNIT_CASE(clcsock_unhook_share),
 	KUNIT_CASE(clcsock_find),
 	KUNIT_CASE(clcsock_first_bytes),
 	KUNIT_CASE(clcsock_first_forgotten),

@@ -47,6 +47,7 @@ static void hs_env_done(struct smc_hs *hs, const struct smc_hs_result *res)
 {
 	struct hs_env *e = hs->owner;
 
+	smc_clcsock_unhook(hs->clcsock);
 	smc_hs_release_clcsock(hs);
 	e->res = *res;
 	e->by = current;

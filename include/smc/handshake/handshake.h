@@ -48,7 +48,7 @@ struct smc_hs_result {
 
 /**
  * struct smc_hs - one handshake, embedded in its socket
- * @clcsock: the TCP connection; hooked from smc_hs_start() until @done is called
+ * @clcsock: the TCP connection; hooked from smc_hs_start() on; @done unhooks it, or hooks it again
  * @net: namespace
  * @server: which side we are; set by smc_hs_client_setup() or smc_hs_server_setup()
  * @sndbuf: requested size of the send ring in bytes

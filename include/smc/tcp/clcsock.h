@@ -23,10 +23,13 @@ struct smc_upgrade_tcp;
  * @received: the clcsock carries the stream, and TCP's own callbacks follow each upcall: they wake
  *	the application. Called before @changed when bytes or FIN have come, or the state has
  *	changed, under the lock of the TCP socket as well. NULL: it does not carry it
+ * @uncork: CLC messages are sent, to which the application's TCP_CORK does not apply: TCP would
+ *	hold back each of them for 200 ms
  */
 struct smc_clcsock_events {
 	void (*changed)(void *owner);
 	void (*received)(void *owner);
+	bool uncork;
 };
 
 /**
@@ -70,7 +73,7 @@ struct smc_clcsock_users {
  * @hooked: the callbacks of the TCP socket are ours
  * @rcvlowat: the application's SO_RCVLOWAT, while hooked
  * @cork: the application's TCP_CORK; under the lock of the TCP socket
- * @uncorked: a handshake runs, and the TCP socket is not corked; under the lock of the TCP socket
+ * @uncorked: smc_clcsock_events.uncork: the TCP socket is not corked; under its lock
  * @option: state of the SMC option
  * @first_known: the next two are valid; set once for a connection, before it is hooked
  * @first_tx: sequence number of the first byte that TCP sends
@@ -129,10 +132,10 @@ void smc_clcsock_reset_locked(struct smc_clcsock *c);
 bool smc_clcsock_hook(struct smc_clcsock *c, const struct smc_clcsock_events *events,
 		      void *owner);
 void smc_clcsock_unhook(struct smc_clcsock *c);
+void smc_clcsock_unhook_to(struct smc_clcsock *c, struct socket *app,
+			   void (*also)(struct sock *sk));
 int smc_clcsock_set_rcvlowat(struct smc_clcsock *c, int val);
 void smc_clcsock_set_cork(struct smc_clcsock *c, bool on);
-void smc_clcsock_park_cork(struct smc_clcsock *c);
-void smc_clcsock_restore_cork(struct smc_clcsock *c);
 bool smc_clcsock_try_send_ack(struct smc_clcsock *c);
 const struct smc_clcsock_callbacks *smc_clcsock_tcp_callbacks(void);
 
@@ -142,7 +145,10 @@ void smc_clcsock_allow_work(struct smc_clcsock *c, void (*retry)(void *arg), voi
 void smc_clcsock_forbid_work(struct smc_clcsock *c);
 bool smc_clcsock_begin_work(struct smc_clcsock *c);
 void smc_clcsock_end_work(struct smc_clcsock *c);
+void smc_clcsock_end_last_work(struct smc_clcsock *c);
 
+void smc_clcsock_separate(struct smc_clcsock *c, void (*also)(struct sock *sk));
+void smc_clcsock_share_first(struct smc_clcsock *c, struct socket *app);
 void smc_clcsock_share_wq(struct smc_clcsock *c, struct socket *app, void (*also)(struct sock *sk));
 void smc_clcsock_unshare_wq(struct smc_clcsock *c);
 void smc_clcsock_set_file(struct smc_clcsock *c, struct file *file);
