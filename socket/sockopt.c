@@ -886,6 +886,9 @@ int smc_sockopt_get(struct smc_sock *smc, int level, int name, char __user *val,
 		if (saves >= 0)
 			return sockopt_put_int(saves, val, len);
 	}
+	/* TCP is not corked during a handshake */
+	if (level == SOL_TCP && name == TCP_CORK && smc_sock_mode(smc) != SMC_MODE_TCP)
+		return sockopt_put_int(READ_ONCE(smc->clcsock.cork), val, len);
 	if (!ops->getsockopt)
 		return -EOPNOTSUPP;
 	if (smc_sock_mode(smc) == SMC_MODE_TCP)

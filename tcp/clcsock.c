@@ -275,7 +275,7 @@ void smc_clcsock_set_cork(struct smc_clcsock *c, bool on)
 	struct sock *sk = c->sock->sk;
 
 	lock_sock_nested(sk, SINGLE_DEPTH_NESTING);
-	c->cork = on;
+	WRITE_ONCE(c->cork, on);
 	if (on && !c->uncorked)
 		tcp_sk(sk)->nonagle |= TCP_NAGLE_CORK;
 	release_sock(sk);

@@ -4,6 +4,7 @@
  * it.
  */
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -66,6 +67,46 @@ static void send_early(struct api_env *e)
 	rfd = T_OK(r_accept(e, lfd));
 	T_EQ(r_recv(e, rfd, SEED, 0, 3000), 3000);
 	api_check_mode(e, fd);
+	api_roundtrip(e, fd, rfd, SEED);
+}
+
+/* ---- options ---- */
+
+static int cork_get(int fd)
+{
+	socklen_t len = sizeof(int);
+	int on = -1;
+
+	T_OK(getsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, &len));
+	T_EQ(len, sizeof(on));
+	return on;
+}
+
+static void cork_set(int fd, int on)
+{
+	T_OK(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)));
+	T_EQ(cork_get(fd), on);
+}
+
+/* TCP_CORK is what the program has set, also while SMC sends messages of its own. */
+static void cork_get_early(struct api_env *e)
+{
+	struct tl_addr at;
+	int lfd = T_OK(r_blackhole(e, &at)), fd, rfd;
+
+	fd = T_OK(socket(e->proto->domain, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			 e->proto->protocol));
+	cork_set(fd, 1);
+	T_ERR(connect(fd, &at.sa, at.len), EINPROGRESS);
+	T_EQ(cork_get(fd), 1);
+	cork_set(fd, 0);
+	cork_set(fd, 1);
+	T_OK(r_accept(e, lfd));
+	T_EQ(api_poll(fd, POLLOUT, API_PATIENCE_MS), POLLOUT);
+	T_EQ(cork_get(fd), 1);
+	cork_set(fd, 0);
+	rfd = T_OK(r_accept(e, lfd));
+	T_OK(tl_set_nonblock(fd, false));
 	api_roundtrip(e, fd, rfd, SEED);
 }
 
@@ -214,6 +255,7 @@ static void uring_calls_early(struct api_env *e)
 static const struct api_case cases[] = {
 	{ "recv_early",		recv_early,		0 },
 	{ "send_early",		send_early,		0 },
+	{ "cork_get_early",		cork_get_early,		0 },
 	{ "sigio_early",	sigio_early,		0 },
 	{ "uring_poll_early",	uring_poll_early,	0 },
 	{ "uring_calls_early",	uring_calls_early,	0 },

@@ -72,7 +72,7 @@ struct smc_clcsock_users {
  * @saved: the TCP socket's own callbacks, while hooked
  * @hooked: the callbacks of the TCP socket are ours
  * @rcvlowat: the application's SO_RCVLOWAT, while hooked
- * @cork: the application's TCP_CORK; under the lock of the TCP socket
+ * @cork: the application's TCP_CORK; changes under the lock of the TCP socket
  * @uncorked: smc_clcsock_events.uncork: the TCP socket is not corked; under its lock
  * @option: state of the SMC option
  * @first_known: the next two are valid; set once for a connection, before it is hooked
