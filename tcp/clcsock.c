@@ -132,7 +132,7 @@ static void clcsock_suspend_cork(struct smc_clcsock *c, bool suspend)
 
 	if (suspend == c->uncorked)
 		return;
-	c->uncorked = suspend;
+	WRITE_ONCE(c->uncorked, suspend);
 	if (suspend)
 		tp->nonagle &= ~TCP_NAGLE_CORK;
 	else if (c->cork)
@@ -145,10 +145,10 @@ static void clcsock_suspend_cork(struct smc_clcsock *c, bool suspend)
  * @events: table to call when the TCP socket changes
  * @owner: argument for @events
  *
- * Sets SO_RCVLOWAT to 1 until smc_clcsock_unhook(), and suspends TCP_CORK if @events says so: then
- * nothing of the application was sent yet. If the callbacks are hooked already, only @events and
- * @owner change. Earlier changes are not reported: the caller checks the state of the socket once
- * after this call. Process context, takes the socket lock.
+ * Sets SO_RCVLOWAT to 1 until smc_clcsock_unhook(). Suspends TCP_CORK if @events says so, also when
+ * it returns false: then nothing of the application was sent yet. If the callbacks are hooked
+ * already, only @events and @owner change. Earlier changes are not reported: the caller checks the
+ * state of the socket once after this call. Process context, takes the socket lock.
  *
  * Return: true, or false if another user (a BPF psock) owns the socket's sk_user_data.
  */
@@ -175,10 +175,10 @@ bool smc_clcsock_hook(struct smc_clcsock *c, const struct smc_clcsock_events *ev
 		clcsock_park_rcvlowat(c);
 		WRITE_ONCE(c->hooked, true);
 	}
-	clcsock_suspend_cork(c, events->uncork);
 	c->events = events;
 	c->owner = owner;
 out:
+	clcsock_suspend_cork(c, events->uncork);
 	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 	return ok;
@@ -195,9 +195,9 @@ static void clcsock_unhook_locked(struct smc_clcsock *c)
 		clcsock_restore_callbacks(sk, &c->saved);
 		rcu_assign_sk_user_data(sk, NULL);
 		WRITE_ONCE(sk->sk_rcvlowat, c->rcvlowat);
-		clcsock_suspend_cork(c, false);
 		WRITE_ONCE(c->hooked, false);
 	}
+	clcsock_suspend_cork(c, false);
 	c->events = NULL;
 	c->owner = NULL;
 }
@@ -207,14 +207,14 @@ static void clcsock_unhook_locked(struct smc_clcsock *c)
  * @c: clcsock, hooked or not
  *
  * Also restores SO_RCVLOWAT and TCP_CORK. After return no smc_clcsock_events.changed() runs, and
- * none will. Process context, takes the socket lock if the clcsock is hooked: whoever may hook it
- * does not call this at the same time.
+ * none will. Process context, takes the socket lock if the clcsock is hooked or uncorked: whoever
+ * may hook it does not call this at the same time.
  */
 void smc_clcsock_unhook(struct smc_clcsock *c)
 {
 	struct sock *sk = c->sock->sk;
 
-	if (!READ_ONCE(c->hooked))
+	if (!READ_ONCE(c->hooked) && !READ_ONCE(c->uncorked))
 		return;
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);

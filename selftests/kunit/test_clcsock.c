@@ -161,6 +161,26 @@ static void clcsock_cork(struct kunit *test)
 	clcsock_env_end(&e);
 }
 
+/* Another user has the socket: CLC messages are not corked either. */
+static void clcsock_cork_refused(struct kunit *test)
+{
+	struct clcsock_env e;
+
+	clcsock_env_begin(test, &e);
+	smc_clcsock_set_cork(&e.ours, true);
+	WRITE_ONCE(e.sk->sk_user_data, (void *)&e);
+	KUNIT_EXPECT_FALSE(test, smc_clcsock_hook(&e.ours, &clc_events, &e));
+	KUNIT_EXPECT_FALSE(test, clcsock_is_corked(&e));
+	smc_clcsock_unhook(&e.ours);
+	KUNIT_EXPECT_TRUE(test, clcsock_is_corked(&e));
+	KUNIT_EXPECT_FALSE(test, smc_clcsock_hook(&e.ours, &clc_events, &e));
+	KUNIT_EXPECT_FALSE(test, smc_clcsock_hook(&e.ours, &no_events, &e));
+	KUNIT_EXPECT_TRUE(test, clcsock_is_corked(&e));
+	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(e.sk->sk_user_data), (void *)&e);
+	WRITE_ONCE(e.sk->sk_user_data, NULL);
+	clcsock_env_end(&e);
+}
+
 /* What begins and ends in one round of locks is what begins and ends in two. */
 static void clcsock_unhook_share(struct kunit *test)
 {
@@ -456,6 +476,7 @@ static struct kunit_case clcsock_cases[] = {
 	KUNIT_CASE_SLOW(clcsock_orphan_not_forever),
 	KUNIT_CASE(clcsock_orphan_reset),
 	KUNIT_CASE(clcsock_cork),
+	KUNIT_CASE(clcsock_cork_refused),
 	KUNIT_CASE(clcsock_unhook_share),
 	KUNIT_CASE(clcsock_find),
 	KUNIT_CASE(clcsock_first_bytes),

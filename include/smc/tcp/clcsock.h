@@ -73,7 +73,7 @@ struct smc_clcsock_users {
  * @hooked: the callbacks of the TCP socket are ours
  * @rcvlowat: the application's SO_RCVLOWAT, while hooked
  * @cork: the application's TCP_CORK; changes under the lock of the TCP socket
- * @uncorked: smc_clcsock_events.uncork: the TCP socket is not corked; under its lock
+ * @uncorked: smc_clcsock_events.uncork: the TCP socket is not corked; changes under its lock
  * @option: state of the SMC option
  * @first_known: the next two are valid; set once for a connection, before it is hooked
  * @first_tx: sequence number of the first byte that TCP sends
