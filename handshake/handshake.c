@@ -14,8 +14,8 @@
  * remembers servers with which a handshake ran into a deadline.
  *
  * Steps. A step returns HS_GO or HS_END. At HS_END, smc_hs_ctx.res says what the connection
- * becomes: SMC, TCP, or dead with an errno. At the end hs_work() releases what the context still
- * owns (hs_undo()) and calls smc_hs.done(), once.
+ * becomes: SMC, TCP, or dead with an errno. At the end hs_run() releases what the context still
+ * owns (hs_undo()), and hs_work() calls smc_hs.done(), once.
  *
  * Queues. Each handshake is one work item on an unbound work queue, smc_hs_client or smc_hs
  * (servers): servers that do not answer our clients must not delay our own server. The work of a
@@ -159,18 +159,12 @@ static void hs_stop_polling(struct smc_hs *hs)
 		cancel_delayed_work_sync(&hs->first_work);
 }
 
-static void hs_work(struct work_struct *work)
+/* All but done(), which calls deep into TCP: not while the context is on the stack. */
+static noinline_for_stack void hs_run(struct smc_hs *hs, struct smc_hs_result *res)
 {
-	struct smc_hs *hs = container_of(work, struct smc_hs, work);
 	struct smc_hs_ctx ctx = { .hs = hs, .net = hs->net, .version = 1 };
 	struct mem_cgroup *old;
 
-	/* if refused, the end of the call of the program queues the work again */
-	if (!hs->server && !smc_clcsock_begin_work(hs->clcsock))
-		return;
-	set_bit(HS_RUNS, &hs->started);
-	if (hs->server)
-		hs_stop_polling(hs);
 	ctx.began = ktime_get_ns();
 	ctx.sk = hs->clcsock->sock->sk;
 	old = set_active_memcg(hs->memcg);
@@ -183,8 +177,23 @@ static void hs_work(struct work_struct *work)
 		smc_conn_stock_pool(ctx.res.conn, hs->memcg);
 	hs_undo(&ctx);
 	kfree(ctx.msgs);
+	*res = ctx.res;
+}
+
+static void hs_work(struct work_struct *work)
+{
+	struct smc_hs *hs = container_of(work, struct smc_hs, work);
+	struct smc_hs_result res;
+
+	/* if refused, the end of the call of the program queues the work again */
+	if (!hs->server && !smc_clcsock_begin_work(hs->clcsock))
+		return;
+	set_bit(HS_RUNS, &hs->started);
+	if (hs->server)
+		hs_stop_polling(hs);
+	hs_run(hs, &res);
 	/* the owner may free hs inside done() */
-	hs->done(hs, &ctx.res);
+	hs->done(hs, &res);
 }
 
 /*
