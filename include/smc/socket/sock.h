@@ -204,9 +204,14 @@ static inline bool smc_sock_is_smc(const struct smc_sock *smc)
 	return mode == SMC_MODE_SMC || (mode == SMC_MODE_DEFERRED && READ_ONCE(smc->conn));
 }
 
+/*
+ * True while a handshake uses the clcsock. Once false, all that the handshake of a client has done
+ * is seen. That of a child is over before a program knows the child.
+ */
 static inline bool smc_sock_is_connecting(const struct smc_sock *smc)
 {
-	return test_bit(SMC_SF_HS, &smc->flags);
+	/* pairs with clear_bit_unlock() at the end of a handshake */
+	return smp_load_acquire(&smc->flags) & BIT(SMC_SF_HS);
 }
 
 /*
