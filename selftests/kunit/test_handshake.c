@@ -192,18 +192,32 @@ static struct hs_env *hs_env_begin_server(struct kunit *test)
 	return e;
 }
 
-/* The peer sends what is no CLC message. */
-static void hs_env_send_junk(struct kunit *test, struct hs_env *e)
+/* The peer sends @len bytes. */
+static void hs_env_send(struct kunit *test, struct hs_env *e, const void *buf, size_t len)
 {
-	char junk[16] = "neither SMCR nor";
-	struct kvec vec = { .iov_base = junk, .iov_len = sizeof(junk) };
+	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	struct msghdr msg = {};
 	unsigned long until = jiffies + PATIENCE;
 
-	KUNIT_EXPECT_EQ(test, kernel_sendmsg(e->tcp.theirs, &msg, &vec, 1, sizeof(junk)),
-			sizeof(junk));
+	KUNIT_EXPECT_EQ(test, kernel_sendmsg(e->tcp.theirs, &msg, &vec, 1, len), len);
 	while (!smc_clcsock_is_readable(&e->tcp.ours) && time_before(jiffies, until))
 		usleep_range(1000, 2000);
+}
+
+/* The peer sends what is no CLC message. */
+static void hs_env_send_junk(struct kunit *test, struct hs_env *e)
+{
+	hs_env_send(test, e, "neither SMCR nor", 16);
+}
+
+/* Wait until first_work waits for more bytes, or for the end of T_CLC. */
+static bool hs_env_wait_timer(const struct hs_env *e)
+{
+	unsigned long until = jiffies + PATIENCE;
+
+	while (!timer_pending(&e->hs.first_work.timer) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return timer_pending(&e->hs.first_work.timer);
 }
 
 static void hs_env_expect_failed(struct kunit *test, struct hs_env *e, int err)
@@ -235,6 +249,35 @@ static void hs_server_finds(struct kunit *test)
 
 	hs_env_send_junk(test, e);
 	smc_hs_start(&e->hs);
+	hs_env_expect_failed(test, e, ECONNRESET);
+	hs_env_end(e);
+}
+
+/* The first part of a message is no message. The whole one is, though not a valid one. */
+static void hs_server_pieces(struct kunit *test)
+{
+	static const u8 msg[52] = { 0xe2, 0xd4, 0xc3, 0xd9, SMC_CLC_PROPOSAL, 0, 52, 0x10 };
+	struct hs_env *e = hs_env_begin_server(test);
+
+	hs_env_send(test, e, msg, 20);
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_TRUE(test, hs_env_wait_timer(e));
+	KUNIT_EXPECT_EQ(test, e->done, 0);
+	hs_env_send(test, e, msg + 20, sizeof(msg) - 20);
+	hs_env_expect_failed(test, e, ECONNRESET);
+	hs_env_end(e);
+}
+
+/* The peer ends the connection, and has sent nothing. */
+static void hs_server_fin(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin_server(test);
+
+	smc_hs_start(&e->hs);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&e->hs.first_work.timer));
+	/* its time is not what ends it */
+	WRITE_ONCE(e->hs.deadline, jiffies + 10 * PATIENCE);
+	KUNIT_EXPECT_EQ(test, kernel_sock_shutdown(e->tcp.theirs, SHUT_WR), 0);
 	hs_env_expect_failed(test, e, ECONNRESET);
 	hs_env_end(e);
 }
@@ -273,6 +316,8 @@ static struct kunit_case hs_cases[] = {
 	KUNIT_CASE(hs_due_failed),
 	KUNIT_CASE(hs_server_waits),
 	KUNIT_CASE(hs_server_finds),
+	KUNIT_CASE(hs_server_pieces),
+	KUNIT_CASE(hs_server_fin),
 	KUNIT_CASE_SLOW(hs_server_silent),
 	KUNIT_CASE(hs_server_cancelled),
 	{}
