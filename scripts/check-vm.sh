@@ -128,7 +128,7 @@ run dma --hosts 1 --pcap off --append swiotlb=force --module ours --ours "$dma/o
 # kernels that load signed modules only; by Secure Boot, which adds the firmware's part, only if named
 # ("make check-long")
 signed=$top/build/signed-6.12
-if want signatures || extra want secure-boot; then
+if want signatures || extra want secure-boot || extra want mok; then
 	selftests/vm/sign.sh 6.12 "$signed" || rc=1
 fi
 signatures=(--module ours --script "$cases/signatures.sh" --add "$signed/t" --add "$top/scripts/load.sh"
@@ -138,6 +138,8 @@ firmware="-drive if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OV
 firmware="$firmware -drive if=pflash,format=raw,unit=1,snapshot=on,file=/usr/share/OVMF/OVMF_VARS_4M.snakeoil.fd"
 extra run secure-boot "${signatures[@]}" --qemu "$firmware -kernel $signed/vmlinuz" \
 	--env "SIGNATURES=secure_boot trusted traffic:120 unload"
+# ... and with shim, which enrols a key of the machine's owner: only if named ("make check-long")
+extra verify mok "$vm/mok.py" 6.12 "$signed" "$built"
 
 # SELinux in enforcing mode, with Debian's policy, which comes from a tree: only if named ("make check-long")
 if extra want selinux && ! selftests/vm/selinux.sh "$top/build/selinux"; then

@@ -5,7 +5,8 @@
 # kernel and our modules with the key that the firmware of the guests trusts (Debian's package ovmf).
 #
 # Usage: sign.sh SERIES OUT
-# OUT/t gets foreign/ and trusted/, with smc.ko, smc_diag.ko and smc_lo.ko; OUT/vmlinuz is the signed kernel.
+# OUT/t gets foreign/ and trusted/, with smc.ko, smc_diag.ko and smc_lo.ko; OUT/vmlinuz is the signed kernel, and
+# OUT/foreign.der the key that no kernel trusts.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,6 +22,7 @@ trap 'rm -rf "$tmp"' EXIT
 # as in Documentation/selinux-secure-boot.rst
 openssl req -new -x509 -newkey rsa:2048 -nodes -days 36500 -subj "/CN=smc modules/" -keyout "$tmp/foreign.key" \
 	-outform DER -out "$tmp/foreign.der" 2> "$tmp/log" || { cat "$tmp/log"; exit 1; }
+cp "$tmp/foreign.der" "$out/"
 openssl rsa -in $snakeoil.key -passin pass:snakeoil -out "$tmp/trusted.key" 2> "$tmp/log" ||
 	{ cat "$tmp/log"; exit 1; }
 openssl x509 -in $snakeoil.pem -outform DER -out "$tmp/trusted.der"
