@@ -46,7 +46,7 @@ static const struct object {
 	{ "watch", "j", "[by connection|peer|link] [SECONDS [COUNT]]",
 	  "rates, one line every SECONDS", NULL, cmd_watch, NULL },
 	{ "monitor", "j", "[connections] [COUNT]",
-	  "events of groups, links and fallbacks, or of connections", NULL, cmd_monitor,
+	  "events of groups, links, fallbacks, connections", NULL, cmd_monitor,
 	  NULL },
 	{ "prometheus", "on", "[show]", "statistics for node_exporter's textfile collector", NULL,
 	  NULL, cmd_prometheus },

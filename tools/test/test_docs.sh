@@ -126,6 +126,11 @@ objects_missing()
 	done
 }
 expect 'smcctl: all objects are in the page' '' objects_missing
+objects_wrapped()
+{
+	./smcctl --help | sed -n '/^Objects:/,/^$/p' | grep -v '^  [a-z]\|^Objects:$\|^$'
+}
+expect 'smcctl: each object has one line of the help' '' objects_wrapped
 
 # Which objects print a list as JSON, and which one object in each line
 lists_schema()
