@@ -67,7 +67,7 @@ endif
 deb:
 	@$(TOP)/scripts/make-packages.sh deb
 
-## rpm: packages with the modules for KDIR, in build/packages (needs rpmbuild)
+## rpm: packages with the modules for KDIR, and with their sources for DKMS, in build/packages (needs rpmbuild)
 rpm:
 	@KDIR=$(KDIR) $(TOP)/scripts/make-packages.sh rpm
 

@@ -8,8 +8,9 @@
 #   vm   also: a pair of virtual hosts that run the tree uses the packages; then a second kernel is installed, and a
 #        pair that runs it uses, upgrades and removes them; the upgrade is built for both kernels: builds and
 #        boots take more minutes than the gate has
-#   rpm  instead: RPMs, made, installed, upgraded and removed, and make install and uninstall. They build the modules
-#        once more, and the gate has little time; both are part of make check-long
+#   rpm  instead: RPMs, made, installed, upgraded and removed, with the modules and with their sources for DKMS, and
+#        make install and uninstall. They build the modules once more, and the gate has little time; both are part of
+#        make check-long
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -193,6 +194,7 @@ purge()
 {
 	in_tree dpkg --purge smc-dkms smc-utils smc-tools
 	in_tree rpm -e --force-debian kmod-smc smc-utils
+	in_tree rpm -e --force-debian smc-dkms
 }
 
 finish()
@@ -251,6 +253,46 @@ if [ "$mode" = rpm ]; then
 	rm -r "$tree/sys/module" "$tree/sys/bus"
 	files | diff "$tmp/before" - > "$tmp/log"
 	result "... and nothing is left" $?
+
+	# instead of modules their sources, from which DKMS builds
+	dkms=smc-dkms-$version-1.noarch.rpm
+	! in_tree rpm -i --test --force-debian "$kmod" "$dkms" > "$tmp/log" 2>&1 &&
+		grep -q "kmod-smc conflicts with smc-dkms" "$tmp/log" && grep -q "smc-dkms conflicts with kmod-smc" "$tmp/log"
+	result "smc-dkms and kmod-smc are refused beside each other" $?
+	ism
+	refuses_ism rpm -i --nodeps --force-debian "$dkms" && [ ! -e "$tree/usr/src/smc-$version" ]
+	result "smc-dkms is refused on a machine with ISM devices" $?
+	rm -r "$tree/sys/bus"
+	loaded 0.0.9
+	kernels=("$new")
+	in_tree rpm -i --nodeps --force-debian "$dkms" > "$tmp/log" 2>&1 && each_kernel built &&
+		grep -q "the module of version 0.0.9 stays loaded" "$tmp/log"
+	result "smc-dkms: DKMS builds for 6.12, and the loaded module stays, it says" $?
+	lend "$old"
+	in_tree depmod "$old"
+	kernels+=("$old")
+	in_tree /etc/kernel/postinst.d/dkms "$old" > "$tmp/log" 2>&1 && each_kernel built
+	result "... and for a kernel that is installed later" $?
+	# (one kernel is enough)
+	rm "$tree/lib/modules/$old/build"
+	touch "$tmp/old"
+	in_tree rpm -U --replacepkgs --nodeps --force-debian "$dkms" > "$tmp/log" 2>&1 && built "$new" &&
+		[ "$tree$(module_of "$new" smc)" -nt "$tmp/old" ]
+	result "... the same version once more: it is built anew" $?
+	loaded "$version"
+	in_tree rpm -U --nodeps --force-debian smc-dkms-9-1.noarch.rpm > "$tmp/log" 2>&1 && built "$new" 9 &&
+		grep -q "the module of version $version stays loaded" "$tmp/log"
+	result "... upgraded: DKMS has built the next version" $?
+	ls -d "$tree/usr/src/smc-$version" "$tree/var/lib/dkms/smc/$version" > "$tmp/log" 2> /dev/null
+	[ ! -s "$tmp/log" ]
+	result "... and nothing is left of the previous version" $?
+	in_tree rpm -e --force-debian smc-dkms > "$tmp/log" 2>&1 && each_kernel in_kernel &&
+		grep -q "the module is uninstalled, but stays loaded" "$tmp/log"
+	result "... removed: the modules of the kernels are back" $?
+	rm -r "$tree/sys/module" "$tree/lib/modules/$old"
+	files | diff "$tmp/before" - > "$tmp/log"
+	result "... and nothing is left" $?
+
 	# the sources that are packed into the RPM
 	built=(make -j2 -C "smc-$version" "DESTDIR=$out/staged" "KDIR=$cache/kernels/6.12/headers" STRIPPED=y)
 	rm -rf "$out/staged"
