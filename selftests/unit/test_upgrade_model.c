@@ -1625,7 +1625,7 @@ static void everything(void)
  */
 static void whole(void)
 {
-	enum { FEW = 300000, MANY = 22000000 };	/* more states than the scenario has */
+	enum { FEW = 300000, MANY = 30000000 };	/* more states than the scenario has */
 	static const struct config scenarios[] = {
 		{ .units = { 1, 1 }, .states = FEW },
 		{ .units = { 2, 1 }, .states = FEW },
