@@ -171,7 +171,7 @@ check-long: export FLAPS := $(or $(FLAPS),100)
 check-long: export STRESS_FOR := $(or $(STRESS_FOR),600)
 check-long:
 	@$(TOP)/scripts/demo.sh
-	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-flaps-loss uml-flaps-delay uml-stress uml-api-more uml-api-loopback \
+	@$(TOP)/scripts/check-uml.sh plain uml-flaps uml-flaps-loss uml-flaps-delay uml-flaps-upgrade uml-stress uml-api-more uml-api-loopback \
 		uml-links-intree-client uml-links-intree-server \
 		uml-failover-stall-server-stalled_1 uml-failover-stall-server-stalled_2 \
 		uml-failover-stall-client-stalled_1 uml-failover-stall-client-stalled_2 \

@@ -506,6 +506,9 @@ run "$p-flaps" --topology netns --links 2 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" "${flap_size[@]}"
 extra run "$p-flaps-cdc" --topology netns --links 2 --mtu 9000 --module ours \
 	--script "$cases/failover.sh" "${flap_size[@]}" --env WRITE_IMM=0
+# ... while connections begin as TCP and change over
+[ "$flavour" = debug ] || extra run "$p-flaps-upgrade" --topology netns --links 2 --mtu 9000 --module ours \
+	--script "$cases/failover.sh" "${flap_size[@]}" --env UPGRADE_BYTES=1
 # ... on bad networks, only if named: every packet is delayed, or one in 1000 is lost
 for netem in "loss 0.1%" "delay 1ms"; do
 	extra run "$p-flaps-${netem%% *}" --topology netns --links 3 --mtu 9000 \

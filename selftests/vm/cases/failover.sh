@@ -58,7 +58,7 @@ setup()
 	else
 		setup_rxe || return 1
 	fi
-	load_smc || return 1
+	load_smc && set_upgrade || return 1
 	set_write_imm || return 1
 	set_pnet_ids
 	! ours || sysctl -q -w "net.smc.smcr_max_links_per_lgr=$GROUP" || return 1
@@ -149,6 +149,8 @@ start_client()
 	halfclose | part)
 		require= ;;
 	esac
+	# they begin as TCP, and change over
+	[ -z "$UPGRADE_BYTES" ] || require=
 	# shellcheck disable=SC2086 # options or nothing
 	/t/smc_traffic client --connect 10.0.0.1 --family smc $require --wait 20 $SIDE \
 		${PAGES:+--pages} \
@@ -218,7 +220,7 @@ all_connected()
 	all_=$((STREAMS + PINGPONGS + 4))
 	[ -z "$INTREE" ] || all_=$((all_ - 1))
 	! ours || {
-		[ "$(($(grown clnt_smc) + $(grown srv_smc)))" -ge $((${rounds:-1} * all_)) ] &&
+		[ "$(($(grown clnt_smc) + $(grown srv_smc) + $(grown upgraded)))" -ge $((${rounds:-1} * all_)) ] &&
 			{ [ -n "$INTREE" ] || [ "$(tcp_conns)" -le "$(smc_conns)" ]; }
 	}
 }
@@ -914,6 +916,8 @@ case_flaps()
 	[ "$HOST" = 2 ] || return 0
 	diag "$flaps flaps, in $cuts of them the link failed, $rounds rounds"
 	expect "flaps" "$flaps" -ge "$FLAPS"
+	# all but those that came before the client knew that the server can
+	[ -z "$UPGRADE_BYTES" ] || expect "changed over" "$(grown upgraded)" -ge "$STREAMS"
 }
 
 # writes_since: bytes that this host has written since all connections were closed
