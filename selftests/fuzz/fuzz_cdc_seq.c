@@ -23,7 +23,7 @@ struct conn {
 	struct smc_ring_rx rx;
 	enum smc_conn_state state;
 	u16 seq_seen;
-	bool seen, ended, silent;
+	bool seen, ended, silent, aborted;
 	unsigned int released;
 };
 
@@ -51,9 +51,12 @@ static int conn_event(struct conn *c, enum smc_conn_event ev)
 	FUZZ_ASSERT(!rc || !act);
 	FUZZ_ASSERT(rc != -EPROTO || smc_conn_event_is_from_peer(ev));
 	if (act & (ACT(SEND_DONE) | ACT(SEND_CLOSE) | ACT(SEND_ABORT)))
-		FUZZ_ASSERT(!c->silent);
+		/* nothing but A, once, behind C */
+		FUZZ_ASSERT(!c->silent || (ev == SMC_CONN_EV_UNREAD && !c->aborted));
 	if (act & (ACT(SEND_CLOSE) | ACT(SEND_ABORT)))
 		c->silent = true;
+	if (act & ACT(SEND_ABORT))
+		c->aborted = true;
 	if (act & ACT(RELEASE)) {
 		FUZZ_ASSERT(!(act & ACT(ELEMENT_FREE)) != !(act & ACT(ELEMENT_QUARANTINE)));
 		c->released++;
