@@ -553,29 +553,33 @@ static unsigned long upgrade_pause(struct smc_deferred *d, bool locked)
 
 /*
  * Return whether the clcsock is not to be reset yet: poll() may have announced its bytes, and they
- * are returned before the error, as those of the ring are. While nothing is agreed the reset tells
- * the peer that it has broken the protocol.
+ * are returned before the error, as those of the ring are, also after shutdown() of reading. While
+ * nothing is agreed the reset tells the peer that it has broken the protocol.
  */
-static bool upgrade_reset_waits(struct smc_sock *smc)
+static bool upgrade_reset_waits(struct smc_sock *smc, struct smc_conn *conn)
 {
 	struct smc_deferred *d = smc->deferred;
 	struct smc_upgrade_tcp tcp;
 
-	if (!READ_ONCE(smc->conn) || READ_ONCE(d->rcv_shut) ||
-	    smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
+	if (!READ_ONCE(smc->conn) || smc_clcsock_state(&smc->clcsock) == TCP_CLOSE)
 		return false;
 	if (!d->reset_waits) {
 		d->reset_waits = true;
 		d->reset_by = jiffies + UNREAD_TIME;
 	}
 	smc_deferred_get_tcp(smc, &tcp);
-	return tcp.read < tcp.received && time_before(jiffies, d->reset_by);
+	if (tcp.read >= tcp.received)
+		return false;
+	/* A of the peer: it knows, and waits for nothing */
+	if (READ_ONCE(conn->rx.peer_state) & SMC_CDC_S_ABORT)
+		return true;
+	return time_before(jiffies, d->reset_by);
 }
 
 /* Reset the clcsock. Return false: later. */
-static bool upgrade_reset(struct smc_sock *smc)
+static bool upgrade_reset(struct smc_sock *smc, struct smc_conn *conn)
 {
-	if (upgrade_reset_waits(smc) || !smc_clcsock_try_lock(&smc->clcsock))
+	if (upgrade_reset_waits(smc, conn) || !smc_clcsock_try_lock(&smc->clcsock))
 		return false;
 	smc_deferred_reset_locked(smc);
 	smc_clcsock_unlock(&smc->clcsock);
@@ -603,7 +607,7 @@ static void upgrade_work(struct work_struct *work)
 	if (states.agree == SMC_UPGRADE_DEAD)
 		upgrade_report_dead(smc, conn);
 	locked = !upgrade_shut_idle_gate(smc);
-	if (smc_conn_is_broken(conn) && !upgrade_reset(smc))
+	if (smc_conn_is_broken(conn) && !upgrade_reset(smc, conn))
 		locked = true;
 	else if (!READ_ONCE(smc->conn) && READ_ONCE(conn->releasing) &&
 		 (states.agree == SMC_UPGRADE_TCP ||
