@@ -139,6 +139,18 @@ long ends_stat(enum ends_where where, const char *name)
 	return n;
 }
 
+void ends_upgrade(unsigned int bytes)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", bytes);
+	for (int i = 0; i < ENDS_NR; i++) {
+		ends_enter(i);
+		ends_put("/proc/sys/net/smc", "upgrade_bytes", text);
+	}
+	ends_enter(ENDS_CLIENT);
+}
+
 void ends_cut_cable(void)
 {
 	ends_run(ENDS_CLIENT, "/usr/sbin/tc qdisc add dev vethc root netem loss 100%%");
@@ -196,7 +208,7 @@ struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned i
 	p.fd[ENDS_SERVER] = accept4(waiting, NULL, NULL, SOCK_CLOEXEC);
 	if (p.fd[ENDS_SERVER] < 0)
 		ends_die("accept");
-	if (!ends_over(p.fd[ENDS_CLIENT], proto, mode))
+	if (mode != TL_MODE_UNKNOWN && !ends_over(p.fd[ENDS_CLIENT], proto, mode))
 		exit(1);
 	if (!ends_ping(&p))
 		ends_die("ping");

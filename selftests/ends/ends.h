@@ -54,11 +54,13 @@ void ends_put(const char *folder, const char *file, const char *text);
 long ends_number(const char *path, const char *name, unsigned int column);
 /* Return the counter @name of /proc/net/smc_stat of that end. */
 long ends_stat(enum ends_where where, const char *name);
+/* Let connections to servers that are known begin as TCP, and change over after so many bytes. */
+void ends_upgrade(unsigned int bytes);
 /* Drop all packets that the client sends; deliver them again. */
 void ends_cut_cable(void);
 void ends_mend_cable(void);
 
-/* A listener in the server's namespace; a connection to it, which must use @mode. */
+/* A listener in the server's namespace; a connection to it, which must use @mode, if known. */
 int ends_listen(const struct tl_proto *proto, unsigned int port);
 int ends_connect(const struct tl_proto *proto, unsigned int port);
 struct ends_pair ends_pair(const struct tl_proto *proto, int waiting, unsigned int port,

@@ -180,11 +180,14 @@ static void end_connection(int fd, enum how how)
 
 /* ---- one field of the matrix ---- */
 
+/* The mode of SMC sockets in the matrix: unknown if they begin as TCP, and change over. */
+static enum tl_mode smc_mode = TL_MODE_SMCR;
+
 static bool field_run(const struct tl_proto *proto, int waiting, enum ends_where ender,
 		      enum how how, enum other other, struct seen *seen, u64 *sent)
 {
 	struct ends_pair p = ends_pair(proto, waiting, PORT + proto->smc,
-				       proto->smc ? TL_MODE_SMCR : TL_MODE_TCP);
+				       proto->smc ? smc_mode : TL_MODE_TCP);
 	int pipes[2], status;
 	pid_t pid;
 
@@ -263,7 +266,8 @@ static void field_check(const int *waiting, enum ends_where ender, enum how how,
 			   (unsigned long long)is.bytes, (unsigned long long)sent);
 }
 
-static void matrix(void)
+/* Return the number of fields. */
+static int matrix_run(void)
 {
 	const int waiting[2] = {
 		ends_listen(tl_proto_find("inet"), PORT),
@@ -273,15 +277,40 @@ static void matrix(void)
 
 	for (int ender = 0; ender < ENDS_NR; ender++)
 		for (int how = 0; how < HOW_NR; how++)
-			for (int other = 0; other < OTHER_NR; other++, fields++)
+			for (int other = 0; other < OTHER_NR; other++, fields++) {
+				/* at the byte each way, or at what follows */
+				if (smc_mode == TL_MODE_UNKNOWN)
+					ends_upgrade(fields % 2 ? 1 : 1 + 1000 * fields);
 				field_check(waiting, ender, how, other);
+			}
 	printf("# %d ends tried\n", fields);
+	return fields;
+}
+
+static void matrix(void)
+{
+	int fields = matrix_run();
+
 	ends_check(ends_stat(ENDS_CLIENT, "clnt_smc") == fields, "each of them over SMC");
 	ends_check(ends_stat(ENDS_CLIENT, "tx_write_bytes") >= fields, "by RDMA");
 	/* both ends have confirmed each end: no element remains in quarantine */
 	for (int i = 0; i < ENDS_NR; i++)
 		ends_check(!ends_stat(i, "elem_quarantine"), "%ld elements in quarantine at %d",
 			   ends_stat(i, "elem_quarantine"), i);
+}
+
+/* The same while connections change over: at some moment before, during or after the end. */
+static void matrix_upgrade(void)
+{
+	long began, changed;
+	int fields;
+
+	smc_mode = TL_MODE_UNKNOWN;
+	fields = matrix_run();
+	began = ends_stat(ENDS_CLIENT, "deferred");
+	changed = ends_stat(ENDS_CLIENT, "upgraded");
+	printf("# %ld began as TCP, %ld changed over\n", began, changed);
+	ends_check(began >= fields / 2 && changed >= fields / 4, "connections that change over");
 }
 
 /* ---- loss of the peer host ---- */
@@ -355,7 +384,9 @@ static void disabled(void)
 
 static const struct ends_test tests[] = {
 	{ "matrix", matrix },
+	{ "matrix_upgrade", matrix_upgrade },
 	{ "steps", ends_steps },
+	{ "steps_upgrade", ends_steps_upgrade },
 	{ "uring", ends_uring },
 	{ "gone", gone },
 	{ "disabled", disabled },

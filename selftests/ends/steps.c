@@ -19,6 +19,7 @@
 
 #define PORT	4500
 #define UNREAD	10
+#define THRESHOLDS 13	/* bytes: each way, unread ones in both directions, and some of a course */
 #define SETTLE	400	/* ms between two steps: a reset over the clcsock alone takes 300 */
 
 /* What the peer does. */
@@ -276,11 +277,13 @@ static bool peer_is_open(enum end end)
 
 /* ---- courses ---- */
 
-static void course_run(struct course *c, const struct tl_proto *proto, int waiting,
-		       enum ends_where where, enum end end, bool unread, const char *steps)
+/* @smc: the mode of SMC sockets */
+static void course_run(struct course *c, const struct tl_proto *proto, enum tl_mode smc,
+		       int waiting, enum ends_where where, enum end end, bool unread,
+		       const char *steps)
 {
 	struct ends_pair p = ends_pair(proto, waiting, PORT + proto->smc,
-				       proto->smc ? TL_MODE_SMCR : TL_MODE_TCP);
+				       proto->smc ? smc : TL_MODE_TCP);
 	int fd = p.fd[where], peer = p.fd[!where];
 	char bytes[UNREAD] = "unread";
 
@@ -309,7 +312,8 @@ static void course_run(struct course *c, const struct tl_proto *proto, int waiti
 	tl_sleep_ms(SETTLE);
 }
 
-void ends_steps(void)
+/* @upgrade: connections begin as TCP, and change over during the courses */
+static void run_all(bool upgrade)
 {
 	const struct tl_proto *protos[] = { tl_proto_find("inet"), tl_proto_find("smc") };
 	int waiting[] = { ends_listen(protos[0], PORT), ends_listen(protos[1], PORT + 1) };
@@ -324,9 +328,13 @@ void ends_steps(void)
 		for (size_t k = 0; k < TL_ARRAY_SIZE(courses); k++) {
 			enum end end = i / 2;
 
+			/* at the byte each way, the bytes before the end, or those of the course */
+			if (upgrade)
+				ends_upgrade(1 + n % THRESHOLDS);
 			/* either end in either role, in turns */
 			for (int s = 0; s < 2; s++)
-				course_run(&is[s], protos[s], waiting[s], (k + end) % 2, end,
+				course_run(&is[s], protos[s], upgrade ? TL_MODE_UNKNOWN :
+					   TL_MODE_SMCR, waiting[s], (k + end) % 2, end,
 					   i % 2, courses[k]);
 			n++;
 			if (!strcmp(is[0].text, is[1].text)) {
@@ -340,4 +348,20 @@ void ends_steps(void)
 	}
 	printf("# %u of %u courses as on TCP\n", same, n);
 	uring_close(&ring);
+}
+
+void ends_steps(void)
+{
+	run_all(false);
+}
+
+void ends_steps_upgrade(void)
+{
+	long began, changed;
+
+	run_all(true);
+	began = ends_stat(ENDS_CLIENT, "deferred");
+	changed = ends_stat(ENDS_CLIENT, "upgraded");
+	printf("# %ld began as TCP, %ld changed over\n", began, changed);
+	ends_check(began >= 200 && changed >= 100, "connections that change over");
 }

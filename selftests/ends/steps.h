@@ -4,5 +4,6 @@
 
 /* What calls return one after the other when the peer has ended its side. */
 void ends_steps(void);
+void ends_steps_upgrade(void);
 
 #endif
