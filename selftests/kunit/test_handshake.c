@@ -249,6 +249,8 @@ static void hs_server_finds(struct kunit *test)
 
 	hs_env_send_junk(test, e);
 	smc_hs_start(&e->hs);
+	/* it looks at once, and does not wait for T_CLC */
+	KUNIT_EXPECT_FALSE(test, timer_pending(&e->hs.first_work.timer));
 	hs_env_expect_failed(test, e, ECONNRESET);
 	hs_env_end(e);
 }
