@@ -227,12 +227,13 @@ changed_over()
 # soon, so with an in-tree host one of the connections may use TCP.
 all_connected()
 {
-	all_=$((STREAMS + PINGPONGS + 4))
-	[ -z "$INTREE" ] || all_=$((all_ - 1))
-	! ours || {
-		[ "$(($(grown clnt_smc) + $(grown srv_smc) + $(changed_over)))" -ge $((${rounds:-1} * all_)) ] &&
-			{ [ -n "$INTREE" ] || [ "$(tcp_conns)" -le "$(smc_conns)" ]; }
-	}
+	ours || return 0
+	all_=$((${rounds:-1} * (STREAMS + PINGPONGS + 4)))
+	smc_=$(($(grown clnt_smc) + $(grown srv_smc) + $(changed_over)))
+	tcp_=0
+	[ -z "$INTREE" ] || tcp_=$(($(grown clnt_fback) + $(grown srv_fback)))
+	[ "$tcp_" -le "${rounds:-1}" ] && [ "$((smc_ + tcp_))" -ge "$all_" ] &&
+		[ "$(tcp_conns)" -le "$(($(smc_conns) + tcp_))" ]
 }
 
 # tcp_conns: TCP connections of the traffic that are established, with or without a handshake that has ended
