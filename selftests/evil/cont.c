@@ -10,6 +10,10 @@
 #include "link.h"
 
 #define WAIT_MS		10000
+#define RETRIES		10	/* of a request that came in a moment when it cannot be served ... */
+#define RETRY_MS	20	/* ... after this time each */
+#define REJECTED	0x20	/* flags of an answer */
+#define RETRY_LATER	0x10
 #define LINKS		8	/* agreed per group, so that CONFIRM RKEY has CONTINUATIONs */
 #define KEY		0x50000	/* our RMBs that do not exist */
 #define FAR_KEY		0x60000	/* their keys on the further link, plus the place in the list */
@@ -120,8 +124,16 @@ static bool answered(struct el_link *l, const struct smc_llc_msg *m, bool negati
 {
 	int flags = flags_of_answer(l, m);
 
-	/* never "retry later": no other exchange runs */
-	if (flags >= 0 && (flags & 0x30) == (negative ? 0x20 : 0))
+	/*
+	 * "Retry later" is right for a moment: while the module's ADD LINK exchange ends, or it looks
+	 * for a further link, of which the group might have eight.
+	 */
+	for (int i = 0; i < RETRIES && flags >= 0 && flags & RETRY_LATER; i++) {
+		el_poll(l->near ?: l);
+		tl_sleep_ms(RETRY_MS);
+		flags = flags_of_answer(l, m);
+	}
+	if (flags >= 0 && (flags & (REJECTED | RETRY_LATER)) == (negative ? REJECTED : 0))
 		return true;
 	if (flags >= 0)
 		ktap_note("%s: flags %02x", smc_llc_type_str(m->type), flags);
