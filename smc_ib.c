@@ -44,6 +44,7 @@
 #include <rdma/ib_cache.h>
 #include <smc/base/fault.h>
 #include <smc/rdma/ib.h>
+#include <smc/rdma/lo.h>
 #include <smc/rdma/pnet_table.h>
 
 /* What one REG_MR of Soft-RoCE covers: 2 MiB. Larger regions gain nothing on other devices. */
@@ -361,7 +362,7 @@ static bool ib_count_two_ports(struct smc_ib_device *dev, u8 port, void *arg)
 {
 	unsigned int *n = arg;
 
-	*n += smc_ib_port_active(dev, port);
+	*n += !dev->inner && smc_ib_port_active(dev, port);
 	return *n == 2;
 }
 
@@ -369,7 +370,7 @@ static bool ib_count_two_ports(struct smc_ib_device *dev, u8 port, void *arg)
  * smc_ib_has_second_port() - Check whether a namespace may use more than one active RoCE port
  * @net: namespace
  *
- * Process context. A snapshot.
+ * Those of smc_lo do not count: nobody gets a second link over them. Process context. A snapshot.
  *
  * Return: true if so, on whatever networks they are.
  */
@@ -455,7 +456,7 @@ bool smc_ib_port_has_netdev(struct smc_ib_device *dev, u8 port, struct net_devic
 	bool same = own == ndev;
 
 #ifndef SMC_HAVE_IB_DEVICE_GET_NETDEV
-	if (!own) {
+	if (!own && !dev->inner) {
 		/* RDMA devices of other drivers may share the netdev. */
 		struct ib_device *ibdev =
 			ib_device_get_by_netdev(ndev, dev->ibdev->ops.driver_id);
@@ -468,6 +469,59 @@ bool smc_ib_port_has_netdev(struct smc_ib_device *dev, u8 port, struct net_devic
 #endif
 	dev_put(own);
 	return same;
+}
+
+/*
+ * Check whether a GID is that of the port's own netdev, and that is no loopback device. And whether
+ * the namespace of the netdev may use the port: if not, the peer cannot choose it.
+ */
+static bool port_owns_gid(struct smc_ib_device *dev, u8 port, const union ib_gid *gid)
+{
+	struct net_device *own = port_get_netdev(dev, port);
+	const struct ib_gid_attr *attr;
+	bool found = false;
+
+	if (!own)
+		return false;
+	if (!(own->flags & IFF_LOOPBACK) && rdma_dev_access_netns(dev->ibdev, dev_net(own))) {
+		attr = gid_find_attr(dev, port, own, gid, IB_GID_TYPE_ROCE_UDP_ENCAP);
+		found = !IS_ERR(attr);
+		if (found)
+			rdma_put_gid_attr(attr);
+	}
+	dev_put(own);
+	return found;
+}
+
+/**
+ * smc_ib_has_inner_gid() - Check whether an address is that of a namespace of this host
+ * @addr: address: IPv6, or IPv4-mapped
+ *
+ * And whether its administrator allows connections from other namespaces that bypass the network:
+ * only then the port of smc_lo on the netdev with this address is active. Process context. A
+ * snapshot.
+ *
+ * Return: true if so. Hosts elsewhere may have the same address.
+ */
+bool smc_ib_has_inner_gid(const struct in6_addr *addr)
+{
+	struct smc_ib_device *dev;
+	bool found = false;
+	union ib_gid gid;
+	unsigned int p;
+
+	memcpy(gid.raw, addr, sizeof(gid.raw));
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, entry) {
+		if (!dev->inner)
+			continue;
+		for (p = ib_first_port(dev); p <= ib_last_port(dev) && !found; p++)
+			found = smc_ib_port_active(dev, p) && port_owns_gid(dev, p, &gid);
+		if (found)
+			break;
+	}
+	mutex_unlock(&devices_lock);
+	return found;
 }
 
 /**
@@ -663,6 +717,7 @@ static int ib_client_add(struct ib_device *ibdev)
 	dev->max_pages = min_t(u32, ibdev->attrs.max_fast_reg_page_list_len, REGION_PAGES_MAX);
 	dev->max_inline = INLINE_MAX;
 	dev->max_recv_sge = ibdev->attrs.max_recv_sge;
+	dev->inner = ibdev->ops.driver_id == SMC_LO_DRIVER_ID;
 	ib_set_client_data(ibdev, &smc_client, dev);
 
 	INIT_IB_EVENT_HANDLER(&dev->event_handler, ibdev, ib_device_event);

@@ -186,7 +186,8 @@ static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 	memcpy(ctx->peer.id, a->peer_id, SMC_PEER_ID_LEN);
 	memcpy(ctx->peer.gid.raw, a->gid, SMC_GID_LEN);
 	memcpy(ctx->peer.mac, a->mac, SMC_MAC_LEN);
-	return HS_GO;
+	reason = smc_hs_check_inner(ctx);
+	return reason ? smc_hs_decline(ctx, reason) : HS_GO;
 }
 
 /* Take over the first contact extension. In version 1 it is zero, which selects the defaults. */

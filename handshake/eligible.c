@@ -38,10 +38,10 @@ static struct dst_entry *eligible_get_route(struct sock *sk)
 }
 
 static u32 eligible_find_path(struct net *net, struct net_device *ndev,
-			      const struct in6_addr *saddr, struct smc_path *path, u16 *vlan)
+			      const struct smc_rules_path *ends, struct smc_path *path, u16 *vlan)
 {
 	struct smc_ib_gids gids;
-	u32 reason = smc_path_find(net, ndev, saddr, path, &gids);
+	u32 reason = smc_path_find(net, ndev, &ends->local.addr, &ends->remote.addr, path, &gids);
 
 	if (!reason)
 		*vlan = smc_path_vlan(ndev);
@@ -87,7 +87,7 @@ u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock,
 	ipsec = smc_clcsock_has_ipsec(clcsock, dst);
 	dst_release(dst);
 	reason = ipsec ? SMC_CLC_DECL_IPSEC :
-			 eligible_find_path(net, ndev, &ends.local.addr, path, vlan);
+			 eligible_find_path(net, ndev, &ends, path, vlan);
 	netdev_put(ndev, &tracker);
 	return reason;
 }

@@ -176,6 +176,7 @@ enum smc_hs_next smc_hs_take_end(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_alloc_msgs(struct smc_hs_ctx *ctx);
 void smc_hs_set_host(struct smc_hs *hs);
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
+u32 smc_hs_check_inner(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
 void smc_hs_put_netdev(struct smc_hs_ctx *ctx);
 bool smc_hs_unpark_path(struct smc_hs_ctx *ctx);

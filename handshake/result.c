@@ -169,6 +169,9 @@ static void hs_cache_late_decline(struct smc_hs_ctx *ctx, u32 diag)
 	case SMC_CLC_DECL_LINK_READY:
 		smc_hs_cache_host(ctx, diag);
 		break;
+	case SMC_CLC_DECL_NOT_INNER:
+		/* a matter of settings, which cost no deadline */
+		break;
 	default:
 		smc_hs_cache_port(ctx, diag);
 	}

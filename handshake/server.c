@@ -143,13 +143,16 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 		memcpy(peer->gid.raw, p->v2.gid, SMC_GID_LEN);
 		/* incompatible limits decline: version 1 must not be used to evade them */
 		reason2 = server_negotiate_limits(ctx, &p->v2);
+		if (!reason2)
+			reason2 = smc_hs_check_inner(ctx);
 		return reason2 ? smc_hs_decline(ctx, reason2) : HS_GO;
 	}
 	reason1 = server_check_v1(ctx);
 	if (reason1)
 		return smc_hs_decline(ctx, server_is_offered_rdma(p->v2_type) ? reason2 : reason1);
 	server_use_v1(ctx);
-	return HS_GO;
+	reason1 = smc_hs_check_inner(ctx);
+	return reason1 ? smc_hs_decline(ctx, reason1) : HS_GO;
 }
 
 /* The link of the group was chosen by the policy of the namespace: the socket may have its own. */

@@ -84,9 +84,57 @@ static bool hs_get_addrs(struct smc_hs_ctx *ctx)
 	return sk->sk_family == AF_INET6;
 }
 
+/*
+ * Check whether a peer ID is that of this host. It can be forged: then smc_lo does not find the
+ * queue pair that the peer names (loopback/qp.c).
+ */
+static bool hs_id_is_own(const u8 *peer_id)
+{
+	u8 own[SMC_PEER_ID_LEN];
+
+	smc_ib_get_peer_id(own);
+	return !memcmp(peer_id, own, sizeof(own));
+}
+
+/*
+ * Return the peer's address if the peer may be on this host. A client does not know, and offers
+ * smc_lo to the address alone; its Proposal tells the server.
+ */
+static const struct in6_addr *hs_inner_peer(const struct smc_hs_ctx *ctx)
+{
+	const struct smc_clc_proposal *p;
+	const u8 *gid;
+
+	if (!ctx->hs->server)
+		return &ctx->daddr;
+	p = &ctx->msgs->proposal;
+	gid = p->has_v2 ? p->v2.gid : p->gid;
+	if (!hs_id_is_own(p->peer_id) || memcmp(gid, &ctx->daddr, SMC_GID_LEN))
+		return NULL;
+	return &ctx->daddr;
+}
+
+/**
+ * smc_hs_check_inner() - check that the peer of a path within the host is on this host
+ * @ctx: handshake with path and peer
+ *
+ * The GID need not be the address of the TCP connection: the group may have begun with another one
+ * of the same netdev. Process context.
+ *
+ * Return: 0, or the diagnosis code to decline with.
+ */
+u32 smc_hs_check_inner(const struct smc_hs_ctx *ctx)
+{
+	const struct in6_addr *gid = (const struct in6_addr *)ctx->peer.gid.raw;
+
+	if (!ctx->path.inner || (hs_id_is_own(ctx->peer.id) && smc_ib_has_inner_gid(gid)))
+		return 0;
+	return SMC_CLC_DECL_NOT_INNER;
+}
+
 /**
  * smc_hs_find_path() - choose the local RoCE port for the TCP path
- * @ctx: handshake with a connected clcsock
+ * @ctx: handshake with a connected clcsock; server: with the Proposal
  *
  * Declines if IPsec applies to the connection. Holds the netdev until smc_hs_put_netdev(). The
  * RoCE device is not held: otherwise a peer that does not answer could delay its removal.
@@ -115,7 +163,8 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	dst_release(dst);
 	if (ipsec)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_IPSEC);
-	reason = smc_path_find(ctx->net, ctx->ndev, &ctx->saddr, &ctx->path, &ctx->gids);
+	reason = smc_path_find(ctx->net, ctx->ndev, &ctx->saddr, hs_inner_peer(ctx), &ctx->path,
+			       &ctx->gids);
 	if (reason)
 		return smc_hs_decline(ctx, reason);
 	smc_path_release_device(&ctx->path);
@@ -460,8 +509,10 @@ enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 	link->peer_qpn = peer_end->qpn;
 	link->peer_psn = peer_end->psn;
 	link->mtu = min(peer_end->mtu, link->path.gid.mtu);
+	/* over smc_lo: either namespace may have withdrawn its consent since the path was chosen */
 	if (smc_link_connect(link))
-		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);
+		return smc_hs_decline(ctx, ctx->path.inner ? SMC_CLC_DECL_NOT_INNER :
+							     SMC_CLC_DECL_LINK_READY);
 	if (smc_conn_register_buffers(ctx->conn))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_BUF_REG);
 	smc_llc_fc_begin(link, &ctx->hs->wait);

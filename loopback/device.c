@@ -1,39 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smc_lo: an RDMA device for connections within a host. It has one port, which belongs to a
- * loopback netdev, and its queue pairs reach each other alone: bytes are copied, and there are no
- * packets.
+ * smc_lo: RDMA devices for connections within a host. Each has one port, which belongs to a netdev,
+ * and its queue pairs reach those of this module alone: bytes are copied, and there are no packets.
  *
  *	rdma link add lo0 type smc_lo netdev lo
+ *	rdma link add lo1 type smc_lo netdev eth0
  *
- * Connections of a network namespace to itself are routed over its lo. So smc.ko finds this device
- * for them as it finds an RNIC for others, and connections between namespaces never use it.
+ * Connections of a network namespace to itself are routed over its lo. So smc.ko finds the device
+ * of lo for them as it finds an RNIC for others, and its queue pairs reach each other only.
  *
- * Objects and their end: the RDMA core frees a device when its last user is gone. Netdev
- * notifications come under RTNL.
+ * The device of another netdev is for connections to other namespaces of this host, and reaches
+ * those of other netdevs. Its port is active only while the administrator of the namespace allows
+ * that (net.smc.lo_peers, consent.c): by the states of ports, which are verbs, smc.ko sees who
+ * consents. It makes no difference what smc.ko believes: a queue pair is connected with one of
+ * another device only if both ports are active and the GID is of that device (qp.c), and those
+ * that are connected fail when one of the ports goes down.
+ *
+ * Objects and their end: the RDMA core frees a device when its last user is gone. It also disables
+ * a device for a while, when that changes its RDMA namespace, and finds none by the netdev then. So
+ * this module has a list of its own: what happens to the netdev or to the consent takes effect at
+ * once, and lo_device_enable() reports it when the device is there again. The netdev is reported by
+ * a verb, too. If the RDMA core knew it, it would find this device by the netdev, instead of that
+ * of another driver, and would not tell the latter of link events.
  */
 #define pr_fmt(fmt) "smc_lo: " fmt
 
+#include <linux/atomic.h>
 #include <linux/etherdevice.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
-#include <linux/rtnetlink.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <net/addrconf.h>
+#include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
+#include <smc/rdma/lo.h>
 #include "internal.h"
 
-/* For ib_device_get_by_netdev(); no driver of the kernel has this number. */
-#define LO_DRIVER_ID	((enum rdma_driver_id)0x6c6f)
 #define LO_PKEY		0xffff	/* the default one, full member */
 #define LO_GIDS		256
 #define LO_MAX_MSG	BIT(31)
 
-/* One device is made at a time, so that no netdev gets two. */
-static DEFINE_MUTEX(lo_create_mutex);
+/* All devices, from before their registration until they are freed. */
+static LIST_HEAD(lo_devices);
+
+/* Protects lo_devices and the states of ports. Taken under RTNL, which is not taken under it. */
+static DEFINE_MUTEX(lo_devices_mutex);
+
+/* Protects lo_device.gone: whether there still is a reference on the netdev. */
+static DEFINE_SPINLOCK(lo_gone_lock);
+
+static atomic64_t lo_devices_made;
 
 /* ---- device and port ---- */
 
@@ -86,6 +109,21 @@ static int lo_port_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pk
 static enum rdma_link_layer lo_port_get_link_layer(struct ib_device *ib, u32 port)
 {
 	return IB_LINK_LAYER_ETHERNET;
+}
+
+/* Return the netdev with a reference, or NULL. */
+static struct net_device *lo_port_get_netdev(struct ib_device *ib, u32 port)
+{
+	struct lo_device *dev = lo_device_from_ib(ib);
+	struct net_device *ndev = NULL;
+
+	spin_lock(&lo_gone_lock);
+	if (!dev->gone) {
+		ndev = dev->ndev;
+		dev_hold(ndev);
+	}
+	spin_unlock(&lo_gone_lock);
+	return ndev;
 }
 
 /* No MAD, no CM: nothing but RC queue pairs. */
@@ -162,17 +200,124 @@ static void lo_device_disassociate(struct ib_ucontext *ctx)
 {
 }
 
-/* The last user of the device is gone. */
+/* The netdev goes, or the device: give up the reference. */
+static void lo_device_drop_netdev(struct lo_device *dev)
+{
+	bool gone;
+
+	spin_lock(&lo_gone_lock);
+	gone = dev->gone;
+	dev->gone = true;
+	spin_unlock(&lo_gone_lock);
+	if (!gone)
+		dev_put(dev->ndev);
+}
+
+/* The last user of the device is gone, or it could not be registered. */
 static void lo_device_release(struct ib_device *ib)
 {
-	free_percpu(lo_device_from_ib(ib)->stats);
-	xa_destroy(&lo_device_from_ib(ib)->qps);
-	xa_destroy(&lo_device_from_ib(ib)->mrs);
+	struct lo_device *dev = lo_device_from_ib(ib);
+
+	mutex_lock(&lo_devices_mutex);
+	list_del_init(&dev->entry);
+	mutex_unlock(&lo_devices_mutex);
+	lo_device_drop_netdev(dev);
+	free_percpu(dev->stats);
+	xa_destroy(&dev->mrs);
+}
+
+/* ---- the state of the port ---- */
+
+static bool lo_port_should_be_up(const struct lo_device *dev)
+{
+	const struct net_device *ndev = dev->ndev;
+
+	return !dev->gone && netif_running(ndev) && netif_carrier_ok(ndev) &&
+	       (!dev->outward || lo_consent_given(dev_net(ndev)));
+}
+
+/* Report what has changed. A device that is disabled has nobody to report to. */
+static void lo_device_report(struct lo_device *dev)
+{
+	struct ib_event event = {
+		.device = &dev->ib,
+		.element.port_num = LO_PORT,
+		.event = dev->up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+	};
+
+	if (!ib_device_try_get(&dev->ib))
+		return;
+	if (dev->up != dev->reported)
+		ib_dispatch_event(&event);
+	dev->reported = dev->up;
+	if (dev->gone)
+		ib_unregister_device_queued(&dev->ib);
+	ib_device_put(&dev->ib);
+}
+
+/*
+ * The netdev has gone up or down, or away, or its namespace has changed its mind. Of several calls
+ * at a time the last one sees all changes. The namespace is not freed meanwhile: the netdev leaves
+ * it only after NETDEV_UNREGISTER.
+ */
+static void lo_port_check(struct lo_device *dev)
+{
+	bool up = lo_port_should_be_up(dev);
+
+	lockdep_assert_held(&lo_devices_mutex);
+	if (up != dev->up) {
+		WRITE_ONCE(dev->up, up);
+		if (!up && dev->outward)
+			lo_qp_cut_off_all(dev);
+	}
+	lo_device_report(dev);
+}
+
+static void lo_netdev_check_port(const struct net_device *ndev, bool gone)
+{
+	struct lo_device *dev;
+
+	mutex_lock(&lo_devices_mutex);
+	list_for_each_entry(dev, &lo_devices, entry) {
+		/* once it is gone, another one may have its address */
+		if (dev->ndev != ndev || dev->gone)
+			continue;
+		if (gone)
+			lo_device_drop_netdev(dev);
+		lo_port_check(dev);
+		break;
+	}
+	mutex_unlock(&lo_devices_mutex);
+}
+
+/*
+ * The consent of a namespace has changed. If it was withdrawn: on return none of its bytes is
+ * copied to another one, or from there.
+ */
+static void lo_net_check_ports(struct net *net)
+{
+	struct lo_device *dev;
+
+	mutex_lock(&lo_devices_mutex);
+	list_for_each_entry(dev, &lo_devices, entry) {
+		if (!dev->gone && net_eq(dev_net(dev->ndev), net))
+			lo_port_check(dev);
+	}
+	mutex_unlock(&lo_devices_mutex);
+}
+
+/* The device is there, for the first time or again: report what has changed before. */
+static int lo_device_enable(struct ib_device *ib)
+{
+	mutex_lock(&lo_devices_mutex);
+	lo_port_check(lo_device_from_ib(ib));
+	mutex_unlock(&lo_devices_mutex);
+	return 0;
 }
 
 static const struct ib_device_ops lo_ops = {
 	.owner = THIS_MODULE,
-	.driver_id = LO_DRIVER_ID,
+	.driver_id = SMC_LO_DRIVER_ID,
 	.uverbs_abi_ver = 1,
 
 	.add_gid = lo_port_add_gid,
@@ -188,9 +333,11 @@ static const struct ib_device_ops lo_ops = {
 	.destroy_cq = lo_cq_destroy,
 	.destroy_qp = lo_qp_destroy,
 	.disassociate_ucontext = lo_device_disassociate,
+	.enable_driver = lo_device_enable,
 	.get_dma_mr = lo_mr_get_dma,
 	.get_hw_stats = lo_stats_read,
 	.get_link_layer = lo_port_get_link_layer,
+	.get_netdev = lo_port_get_netdev,
 	.get_port_immutable = lo_port_get_immutable,
 	.map_mr_sg = lo_mr_map_pages,
 	.modify_qp = lo_qp_modify,
@@ -209,21 +356,9 @@ static const struct ib_device_ops lo_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, lo_qp, ib),
 };
 
-static void lo_port_set_up(struct ib_device *ib, bool up)
-{
-	struct ib_event event = {
-		.device = ib,
-		.element.port_num = LO_PORT,
-		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
-	};
-
-	WRITE_ONCE(lo_device_from_ib(ib)->up, up);
-	ib_dispatch_event(&event);
-}
-
 /* ---- creation by "rdma link add" ---- */
 
-static int lo_device_init(struct lo_device *dev, const struct net_device *ndev)
+static int lo_device_init(struct lo_device *dev, struct net_device *ndev)
 {
 	u8 mac[ETH_ALEN];
 
@@ -236,12 +371,35 @@ static int lo_device_init(struct lo_device *dev, const struct net_device *ndev)
 	dev->ib.phys_port_cnt = 1;
 	dev->ib.num_comp_vectors = num_possible_cpus();
 	dev->ib.local_dma_lkey = LO_DMA_LKEY;
-	dev->up = netif_running(ndev) && netif_carrier_ok(ndev);
-	xa_init_flags(&dev->qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
+	dev->num = atomic64_inc_return(&lo_devices_made);
+	dev->ndev = ndev;
+	dev_hold(ndev);
+	dev->outward = !(ndev->flags & IFF_LOOPBACK);
+	INIT_LIST_HEAD(&dev->entry);
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 	strscpy(dev->ib.node_desc, "smc_lo", sizeof(dev->ib.node_desc));
 	ib_set_device_ops(&dev->ib, &lo_ops);
 	return 0;
+}
+
+/* No netdev gets two devices. */
+static int lo_device_enter(struct lo_device *dev)
+{
+	struct lo_device *other;
+	int rc = 0;
+
+	mutex_lock(&lo_devices_mutex);
+	list_for_each_entry(other, &lo_devices, entry) {
+		if (other->ndev == dev->ndev && !other->gone)
+			rc = -EEXIST;
+	}
+	/* RTNL is not held: this may be late for NETDEV_UNREGISTER */
+	if (!rc && READ_ONCE(dev->ndev->reg_state) != NETREG_REGISTERED)
+		rc = -ENODEV;
+	if (!rc)
+		list_add_tail(&dev->entry, &lo_devices);
+	mutex_unlock(&lo_devices_mutex);
+	return rc;
 }
 
 static int lo_device_register(const char *name, struct net_device *ndev)
@@ -253,7 +411,10 @@ static int lo_device_register(const char *name, struct net_device *ndev)
 		return -ENOMEM;
 	rc = lo_device_init(dev, ndev);
 	if (!rc)
-		rc = ib_device_set_netdev(&dev->ib, ndev, LO_PORT);
+		rc = lo_device_enter(dev);
+	if (rc == -EEXIST)
+		pr_err("%s has a device already\n", ndev->name);
+	/* if that succeeds, the device may be gone again */
 	if (!rc)
 		rc = ib_register_device(&dev->ib, name, NULL);
 	if (rc)
@@ -261,50 +422,24 @@ static int lo_device_register(const char *name, struct net_device *ndev)
 	return rc;
 }
 
-/* The netdev may have gone up or down before its notifications could find the device. */
-static void lo_device_check_netdev(struct net_device *ndev)
+/* What smc.ko takes for the netdev of a route: the real one, if that is a VLAN device. */
+static bool lo_netdev_is_suited(const struct net_device *ndev)
 {
-	struct ib_device *ib;
-	bool up;
-
-	rtnl_lock();
-	up = netif_running(ndev) && netif_carrier_ok(ndev);
-	ib = ib_device_get_by_netdev(ndev, LO_DRIVER_ID);
-	if (ib && lo_device_from_ib(ib)->up != up)
-		lo_port_set_up(ib, up);
-	if (ib)
-		ib_device_put(ib);
-	rtnl_unlock();
+	return ndev->flags & IFF_LOOPBACK || (ndev->type == ARPHRD_ETHER && !is_vlan_dev(ndev));
 }
 
 /* Called by the RDMA core, with a reference on the netdev. */
 static int lo_device_create(const char *name, struct net_device *ndev)
 {
-	struct ib_device *other;
-	int rc;
-
 	if (!IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA)) {
 		pr_err("this kernel has memory without kernel addresses\n");
 		return -EOPNOTSUPP;
 	}
-	if (!(ndev->flags & IFF_LOOPBACK)) {
-		pr_err("%s is no loopback device: peers on other hosts could not be reached\n",
-		       ndev->name);
+	if (!lo_netdev_is_suited(ndev)) {
+		pr_err("%s is neither a loopback device nor one of Ethernet\n", ndev->name);
 		return -EINVAL;
 	}
-	mutex_lock(&lo_create_mutex);
-	other = ib_device_get_by_netdev(ndev, LO_DRIVER_ID);
-	if (other) {
-		pr_err("%s has a device already: %s\n", ndev->name, dev_name(&other->dev));
-		ib_device_put(other);
-		rc = -EEXIST;
-	} else {
-		rc = lo_device_register(name, ndev);
-	}
-	mutex_unlock(&lo_create_mutex);
-	if (!rc)
-		lo_device_check_netdev(ndev);
-	return rc;
+	return lo_device_register(name, ndev);
 }
 
 static struct rdma_link_ops lo_link_ops = {
@@ -317,18 +452,10 @@ static struct rdma_link_ops lo_link_ops = {
 static int lo_device_netdev_event(struct notifier_block *nb, unsigned long event, void *info)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(info);
-	struct ib_device *ib;
 
-	if (!(ndev->flags & IFF_LOOPBACK))
-		return NOTIFY_DONE;
-	ib = ib_device_get_by_netdev(ndev, LO_DRIVER_ID);
-	if (!ib)
-		return NOTIFY_DONE;
-	if (event == NETDEV_UNREGISTER)
-		ib_unregister_device_queued(ib);
-	else if (event == NETDEV_UP || event == NETDEV_DOWN)
-		lo_port_set_up(ib, event == NETDEV_UP);
-	ib_device_put(ib);
+	if (event == NETDEV_UP || event == NETDEV_DOWN || event == NETDEV_CHANGE ||
+	    event == NETDEV_UNREGISTER)
+		lo_netdev_check_port(ndev, event == NETDEV_UNREGISTER);
 	return NOTIFY_DONE;
 }
 
@@ -338,9 +465,14 @@ static struct notifier_block lo_notifier = {
 
 static int __init lo_module_init(void)
 {
-	int rc = register_netdevice_notifier(&lo_notifier);
+	int rc = lo_consent_init(lo_net_check_ports);
 
-	if (!rc)
+	if (rc)
+		return rc;
+	rc = register_netdevice_notifier(&lo_notifier);
+	if (rc)
+		lo_consent_exit();
+	else
 		rdma_link_register(&lo_link_ops);
 	return rc;
 }
@@ -348,8 +480,9 @@ static int __init lo_module_init(void)
 static void __exit lo_module_exit(void)
 {
 	rdma_link_unregister(&lo_link_ops);
-	ib_unregister_driver(LO_DRIVER_ID);
+	ib_unregister_driver(SMC_LO_DRIVER_ID);
 	unregister_netdevice_notifier(&lo_notifier);
+	lo_consent_exit();
 }
 
 module_init(lo_module_init);

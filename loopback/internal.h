@@ -5,12 +5,13 @@
  * Locks, in this order: lo_qp.sq_lock of the sender, lo_qp.rq_lock of the receiver or of the sender
  * itself, lo_cq.lock. The locks of the two XArrays are taken alone or inside of these. All are
  * taken with softirqs disabled only: requests come from processes and softirqs, never from hard
- * interrupts.
+ * interrupts. The mutex of the devices (device.c) comes before all of them, and RTNL before that.
  */
 #ifndef SMC_LOOPBACK_INTERNAL_H
 #define SMC_LOOPBACK_INTERNAL_H
 
 #include <linux/completion.h>
+#include <linux/list.h>
 #include <linux/percpu.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -51,23 +52,34 @@ struct lo_stats {
 };
 
 /**
- * struct lo_device - an RDMA device of one loopback netdev
+ * struct lo_device - an RDMA device of one netdev
  * @ib: device of the RDMA core
- * @qps: queue pairs by number; an entry holds a reference
- * @mrs: regions by key without its low byte; likewise
- * @next_qpn: for xa_alloc_cyclic()
- * @next_key: likewise
+ * @num: no other device has had it; from 1 on
+ * @entry: in lo_devices
+ * @ndev: its netdev, to be compared; with a reference unless it is @gone
+ * @gone: there was NETDEV_UNREGISTER: the netdev goes, or changes its namespace; the port is down
+ *	for ever
+ * @outward: the netdev is no loopback device: the queue pairs reach those of other such devices,
+ *	while both are @up
+ * @mrs: regions by key without its low byte; an entry holds a reference
+ * @next_key: for xa_alloc_cyclic()
  * @stats: per CPU; changed with softirqs disabled
- * @up: the netdev is up; written under RTNL once the device is registered
+ * @up: the port is active: the netdev is up, and with @outward its namespace consents; written
+ *	under lo_devices_mutex
+ * @reported: what the RDMA core and its users know of @up; lo_devices_mutex
  */
 struct lo_device {
 	struct ib_device ib;
-	struct xarray qps;
+	u64 num;
+	struct list_head entry;
+	struct net_device *ndev;
+	bool gone;
+	bool outward;
 	struct xarray mrs;
-	u32 next_qpn;
 	u32 next_key;
 	struct lo_stats __percpu *stats;
 	bool up;
+	bool reported;
 };
 
 /**
@@ -165,9 +177,10 @@ struct lo_recv {
 /**
  * struct lo_qp - queue pair
  * @ib: of the RDMA core
- * @ref: @lo_device.qps, requests of the other end that are being executed, and kicks
+ * @ref: the table of queue pairs, requests of the other end that are being executed, and kicks
  * @gone: completed when @ref is 0
  * @dest: number of the other end, from RTR on
+ * @dest_dev: &lo_device.num of the device that the other end has to belong to, from RTR on
  * @access: IB_ACCESS_* that the other end has
  * @cap: sizes of the queues
  * @all_signaled: every send request gets a completion
@@ -192,6 +205,7 @@ struct lo_qp {
 	refcount_t ref;
 	struct completion gone;
 	u32 dest;
+	u64 dest_dev;
 	int access;
 	struct ib_qp_cap cap;
 	bool all_signaled;
@@ -225,6 +239,11 @@ static inline struct lo_device *lo_device_from_ib(struct ib_device *ib)
 	return container_of(ib, struct lo_device, ib);
 }
 
+/* consent.c */
+int lo_consent_init(void (*changed)(struct net *net));
+void lo_consent_exit(void);
+bool lo_consent_given(const struct net *net);
+
 /* cq.c */
 int lo_cq_create(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		 struct SMC_CREATE_CQ_ARG *arg);
@@ -250,5 +269,6 @@ int lo_qp_query(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_q
 int lo_qp_destroy(struct ib_qp *ib, struct ib_udata *udata);
 int lo_qp_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
 int lo_qp_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+void lo_qp_cut_off_all(const struct lo_device *dev);
 
 #endif

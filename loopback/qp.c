@@ -7,29 +7,44 @@
  *
  * Nothing is lost on the way, so there are no retries: a queue pair whose other end is gone, or in
  * ERR, fails at once with IB_WC_RETRY_EXC_ERR.
+ *
+ * The other end belongs to the same device, or to another one that may be reached when RTR is
+ * entered (lo_qp_may_reach()). From then on each request checks that both ends mean each other,
+ * number and device; when one of the devices must not be reached any more, both ends fail
+ * (lo_qp_cut_off_all()).
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <rdma/ib_cache.h>
 #include "internal.h"
 
 /* What became of a request: the status of its completion, or this: it waits for the other end. */
 #define WAITS	(-EAGAIN)
+
+/* The queue pairs of all devices, by number; an entry holds a reference. */
+static DEFINE_XARRAY_FLAGS(lo_qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
+static u32 lo_next_qpn;	/* for xa_alloc_cyclic() */
 
 static struct lo_qp *lo_qp_from_ib(struct ib_qp *ib)
 {
 	return container_of(ib, struct lo_qp, ib);
 }
 
-static struct lo_qp *lo_qp_get(struct lo_device *dev, u32 num)
+static struct lo_device *lo_qp_device(const struct lo_qp *qp)
+{
+	return lo_device_from_ib(qp->ib.device);
+}
+
+static struct lo_qp *lo_qp_get(u32 num)
 {
 	struct lo_qp *qp;
 
-	xa_lock_bh(&dev->qps);
-	qp = xa_load(&dev->qps, num);
+	xa_lock_bh(&lo_qps);
+	qp = xa_load(&lo_qps, num);
 	if (qp)
 		refcount_inc(&qp->ref);
-	xa_unlock_bh(&dev->qps);
+	xa_unlock_bh(&lo_qps);
 	return qp;
 }
 
@@ -160,7 +175,7 @@ static u64 lo_wr_count_bytes(const struct ib_send_wr *wr)
 /* Copy the bytes of a request to one place. False if it may not read them. */
 static bool lo_wr_copy_out(struct lo_qp *qp, const struct ib_send_wr *wr, struct lo_span *to)
 {
-	struct lo_device *dev = lo_device_from_ib(qp->ib.device);
+	struct lo_device *dev = lo_qp_device(qp);
 	struct lo_span from;
 	bool ok;
 	int i;
@@ -181,7 +196,6 @@ static bool lo_wr_copy_out(struct lo_qp *qp, const struct ib_send_wr *wr, struct
 static enum ib_wc_status lo_wr_fill_recv(struct lo_qp *qp, const struct ib_send_wr *wr,
 					 struct lo_qp *peer, const struct lo_recv *recv)
 {
-	struct lo_device *dev = lo_device_from_ib(qp->ib.device);
 	struct lo_span from = { .left = 0 }, to = { .left = 0 };
 	enum ib_wc_status status = IB_WC_SUCCESS;
 	u32 next = 0;
@@ -189,15 +203,16 @@ static enum ib_wc_status lo_wr_fill_recv(struct lo_qp *qp, const struct ib_send_
 	int i;
 
 	for (i = 0; i < wr->num_sge && !status; i++) {
-		if (!lo_span_begin(&from, dev, qp->ib.pd, wr->sg_list[i].lkey,
+		if (!lo_span_begin(&from, lo_qp_device(qp), qp->ib.pd, wr->sg_list[i].lkey,
 				   wr->sg_list[i].addr, wr->sg_list[i].length, 0))
 			status = IB_WC_LOC_PROT_ERR;
 		while (from.left && !status) {
 			if (!to.left) {
 				lo_span_end(&to);
 				if (next == recv->nsge ||
-				    !lo_span_begin(&to, dev, peer->ib.pd, recv->sge[next].lkey,
-						   recv->sge[next].addr, recv->sge[next].length,
+				    !lo_span_begin(&to, lo_qp_device(peer), peer->ib.pd,
+						   recv->sge[next].lkey, recv->sge[next].addr,
+						   recv->sge[next].length,
 						   IB_ACCESS_LOCAL_WRITE)) {
 					status = IB_WC_REM_INV_REQ_ERR;
 					break;
@@ -225,7 +240,7 @@ static enum ib_wc_status lo_qp_execute_send(struct lo_qp *qp, struct lo_qp *peer
 	if (status)
 		return status;
 	lo_qp_complete_recv(peer, wr, len, IB_WC_SUCCESS);
-	lo_stats_count_request(lo_device_from_ib(qp->ib.device), len);
+	lo_stats_count_request(lo_qp_device(qp), len);
 	return IB_WC_SUCCESS;
 }
 
@@ -233,13 +248,12 @@ static enum ib_wc_status lo_qp_execute_send(struct lo_qp *qp, struct lo_qp *peer
 static enum ib_wc_status lo_qp_execute_write(struct lo_qp *qp, struct lo_qp *peer,
 					     const struct ib_send_wr *wr)
 {
-	struct lo_device *dev = lo_device_from_ib(qp->ib.device);
 	u64 len = lo_wr_count_bytes(wr);
 	struct lo_span to = { .mr = NULL };
 	enum ib_wc_status status = IB_WC_SUCCESS;
 
 	if (len && (!(peer->access & IB_ACCESS_REMOTE_WRITE) ||
-		    !lo_span_begin(&to, dev, peer->ib.pd, rdma_wr(wr)->rkey,
+		    !lo_span_begin(&to, lo_qp_device(peer), peer->ib.pd, rdma_wr(wr)->rkey,
 				   rdma_wr(wr)->remote_addr, len, IB_ACCESS_REMOTE_WRITE)))
 		status = IB_WC_REM_ACCESS_ERR;
 	else if (!lo_wr_copy_out(qp, wr, &to))
@@ -249,7 +263,7 @@ static enum ib_wc_status lo_qp_execute_write(struct lo_qp *qp, struct lo_qp *pee
 		return status;
 	if (wr->opcode == IB_WR_RDMA_WRITE_WITH_IMM)
 		lo_qp_complete_recv(peer, wr, len, IB_WC_SUCCESS);
-	lo_stats_count_request(dev, len);
+	lo_stats_count_request(lo_qp_device(qp), len);
 	return IB_WC_SUCCESS;
 }
 
@@ -263,11 +277,14 @@ static int lo_qp_execute_at(struct lo_qp *qp, struct lo_qp *peer, const struct i
 {
 	int result;
 
+	/* the number may have been given to a queue pair of another device meanwhile */
+	if (qp->dest_dev != lo_qp_device(peer)->num)
+		return IB_WC_RETRY_EXC_ERR;
 	spin_lock(&peer->rq_lock);
 	if (peer->state == IB_QPS_INIT)
 		result = WAITS;
 	else if ((peer->state != IB_QPS_RTR && peer->state != IB_QPS_RTS) ||
-		 peer->dest != qp->ib.qp_num)
+		 peer->dest != qp->ib.qp_num || peer->dest_dev != lo_qp_device(qp)->num)
 		result = IB_WC_RETRY_EXC_ERR;
 	else if (wr->opcode != IB_WR_RDMA_WRITE && !lo_qp_first_recv(peer))
 		result = WAITS;
@@ -292,7 +309,7 @@ static int lo_qp_execute(struct lo_qp *qp, struct lo_qp *peer, const struct ib_s
 
 	lockdep_assert_held(&qp->sq_lock);
 	if (wr->opcode == IB_WR_REG_MR)
-		result = lo_mr_register(lo_device_from_ib(qp->ib.device), qp->ib.pd, reg_wr(wr)) ?
+		result = lo_mr_register(lo_qp_device(qp), qp->ib.pd, reg_wr(wr)) ?
 			 IB_WC_SUCCESS : IB_WC_MW_BIND_ERR;
 	else if (peer)
 		result = lo_qp_execute_at(qp, peer, wr);
@@ -320,16 +337,16 @@ static int lo_qp_run_locked(struct lo_qp *qp, struct lo_qp *peer, u32 *kick)
 }
 
 /* Run queue pair @num, which waits for something that has happened. Return whom to kick then. */
-static u32 lo_qp_kick_one(struct lo_device *dev, u32 num)
+static u32 lo_qp_kick_one(u32 num)
 {
-	struct lo_qp *qp = lo_qp_get(dev, num);
+	struct lo_qp *qp = lo_qp_get(num);
 	struct lo_qp *peer;
 	u32 next = 0;
 	int result;
 
 	if (!qp)
 		return 0;
-	peer = lo_qp_get(dev, READ_ONCE(qp->dest));
+	peer = lo_qp_get(READ_ONCE(qp->dest));
 	spin_lock_bh(&qp->sq_lock);
 	result = lo_qp_run_locked(qp, peer, &next);
 	spin_unlock_bh(&qp->sq_lock);
@@ -345,10 +362,10 @@ static u32 lo_qp_kick_one(struct lo_device *dev, u32 num)
  * Queue pair @num (0: none) waits for something that has happened now; if it fails, so does the one
  * that waits for it. Without locks.
  */
-static void lo_qp_kick(struct lo_device *dev, u32 num)
+static void lo_qp_kick(u32 num)
 {
 	while (num)
-		num = lo_qp_kick_one(dev, num);
+		num = lo_qp_kick_one(num);
 }
 
 /* ---- posting ---- */
@@ -407,7 +424,7 @@ static int lo_qp_post_locked(struct lo_qp *qp, struct lo_qp *peer, const struct 
 	*result = lo_qp_execute(qp, peer, wr, kick);
 	if (*result != WAITS)
 		return 0;
-	lo_stats_add(lo_device_from_ib(qp->ib.device), LO_STAT_WAITS, 1);
+	lo_stats_add(lo_qp_device(qp), LO_STAT_WAITS, 1);
 	return lo_qp_enqueue_locked(qp, wr);
 }
 
@@ -423,13 +440,12 @@ static int lo_qp_post_locked(struct lo_qp *qp, struct lo_qp *peer, const struct 
  */
 int lo_qp_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad)
 {
-	struct lo_device *dev = lo_device_from_ib(ib->device);
 	struct lo_qp *qp = lo_qp_from_ib(ib), *peer;
 	bool refused = false;
 	u32 kick = 0;
 	int rc = 0;
 
-	peer = lo_qp_get(dev, READ_ONCE(qp->dest));
+	peer = lo_qp_get(READ_ONCE(qp->dest));
 	spin_lock_bh(&qp->sq_lock);
 	for (; wr; wr = wr->next) {
 		int result = IB_WC_SUCCESS;
@@ -446,7 +462,7 @@ int lo_qp_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct 
 		lo_qp_refuse_peer(peer);
 	if (peer)
 		lo_qp_put(peer);
-	lo_qp_kick(dev, kick);
+	lo_qp_kick(kick);
 	return rc;
 }
 
@@ -494,7 +510,7 @@ int lo_qp_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct 
 	}
 	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock_bh(&qp->rq_lock);
-	lo_qp_kick(lo_device_from_ib(ib->device), waiter);
+	lo_qp_kick(waiter);
 	return rc;
 }
 
@@ -518,7 +534,6 @@ static void lo_qp_free_queues(struct lo_qp *qp)
  */
 int lo_qp_create(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
-	struct lo_device *dev = lo_device_from_ib(ib->device);
 	struct lo_qp *qp = lo_qp_from_ib(ib);
 	int rc;
 
@@ -542,18 +557,44 @@ int lo_qp_create(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata
 	qp->rq = kvcalloc(qp->rq_mask + 1, sizeof(*qp->rq), GFP_KERNEL);
 	rc = qp->sq && qp->rq ? 0 : -ENOMEM;
 	if (!rc)
-		rc = xa_alloc_cyclic_bh(&dev->qps, &ib->qp_num, qp, XA_LIMIT(2, 0xffffff),
-					&dev->next_qpn, GFP_KERNEL);
+		rc = xa_alloc_cyclic_bh(&lo_qps, &ib->qp_num, qp, XA_LIMIT(2, 0xffffff),
+					&lo_next_qpn, GFP_KERNEL);
 	if (rc >= 0)
 		return 0;
 	lo_qp_free_queues(qp);
 	return rc;
 }
 
-/* Change state and attributes, unless the present state forbids it: it may be ERR meanwhile. */
-static int lo_qp_change(struct lo_qp *qp, const struct ib_qp_attr *attr, int mask)
+/*
+ * Check whether the other end may belong to another device: both are for other namespaces, and the
+ * GIDs that the user names are those of the two netdevs, not of devices above them, which may be in
+ * namespaces that do not consent. Whether these two do is checked by lo_qp_change().
+ */
+static bool lo_qp_may_reach(const struct lo_device *from, struct lo_device *to,
+			    const struct ib_qp_attr *attr, int mask)
 {
-	struct lo_device *dev = lo_device_from_ib(qp->ib.device);
+	const struct ib_global_route *grh = rdma_ah_read_grh(&attr->ah_attr);
+	const struct ib_gid_attr *gid;
+
+	if (!from->outward || !to->outward || !(mask & IB_QP_AV) || !grh->sgid_attr ||
+	    rcu_access_pointer(grh->sgid_attr->ndev) != from->ndev)
+		return false;
+	gid = rdma_find_gid_by_port(&to->ib, &grh->dgid, IB_GID_TYPE_ROCE_UDP_ENCAP, LO_PORT,
+				    to->ndev);
+	if (IS_ERR(gid))
+		return false;
+	rdma_put_gid_attr(gid);
+	return true;
+}
+
+/*
+ * Change state and attributes, unless the present state forbids it: it may be ERR meanwhile.
+ * @to: device of the other end, with %IB_QP_DEST_QPN
+ */
+static int lo_qp_change(struct lo_qp *qp, const struct lo_device *to, const struct ib_qp_attr *attr,
+			int mask)
+{
+	const struct lo_device *from = lo_qp_device(qp);
 	enum ib_qp_state state;
 	u32 waiter = 0;
 	int rc = 0;
@@ -565,10 +606,17 @@ static int lo_qp_change(struct lo_qp *qp, const struct ib_qp_attr *attr, int mas
 		rc = -EINVAL;
 		goto out;
 	}
+	/* under the locks: lo_qp_cut_off_all() comes after a port has gone down */
+	if (mask & IB_QP_DEST_QPN && to != from && !(READ_ONCE(from->up) && READ_ONCE(to->up))) {
+		rc = -EACCES;
+		goto out;
+	}
 	if (mask & IB_QP_ACCESS_FLAGS)
 		WRITE_ONCE(qp->access, attr->qp_access_flags);
-	if (mask & IB_QP_DEST_QPN)
+	if (mask & IB_QP_DEST_QPN) {
 		WRITE_ONCE(qp->dest, attr->dest_qp_num);
+		qp->dest_dev = to->num;
+	}
 	WRITE_ONCE(qp->state, state);
 	if (state == IB_QPS_ERR)
 		lo_qp_flush_locked(qp);
@@ -580,10 +628,10 @@ static int lo_qp_change(struct lo_qp *qp, const struct ib_qp_attr *attr, int mas
 out:
 	spin_unlock(&qp->rq_lock);
 	spin_unlock_bh(&qp->sq_lock);
-	lo_qp_kick(dev, waiter);
+	lo_qp_kick(waiter);
 	/* in INIT any queue pair could wait; it may have displaced the other end */
 	if (!rc && state == IB_QPS_RTR)
-		lo_qp_kick(dev, attr->dest_qp_num);
+		lo_qp_kick(attr->dest_qp_num);
 	return rc;
 }
 
@@ -596,13 +644,84 @@ out:
  *
  * Process context; the RDMA core serialises calls for one queue pair.
  *
- * Return: 0 or -EINVAL.
+ * Return: 0, -EINVAL, or -EACCES: that queue pair must not be reached.
  */
 int lo_qp_modify(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
+	struct lo_qp *qp = lo_qp_from_ib(ib), *peer = NULL;
+	struct lo_device *from = lo_qp_device(qp), *to = from;
+	int rc = 0;
+
 	if (mask & IB_QP_STATE && (attr->qp_state == IB_QPS_SQD || attr->qp_state == IB_QPS_SQE))
 		return -EINVAL;
-	return lo_qp_change(lo_qp_from_ib(ib), attr, mask);
+	if (mask & IB_QP_DEST_QPN)
+		peer = lo_qp_get(attr->dest_qp_num);
+	/* within a namespace, one that does not exist is found to be gone by the first request */
+	if (peer)
+		to = lo_qp_device(peer);
+	/* to other namespaces, it is found here, so that no deadline has to be waited for */
+	if (mask & IB_QP_DEST_QPN && (to != from || from->outward) &&
+	    (to == from || !lo_qp_may_reach(from, to, attr, mask)))
+		rc = -EACCES;
+	if (!rc)
+		rc = lo_qp_change(qp, to, attr, mask);
+	if (peer)
+		lo_qp_put(peer);
+	return rc;
+}
+
+/* Return a queue pair from this number on, with a reference; NULL: there is none. */
+static struct lo_qp *lo_qp_get_next(unsigned long num)
+{
+	struct lo_qp *qp;
+
+	xa_lock_bh(&lo_qps);
+	qp = xa_find(&lo_qps, &num, ULONG_MAX, XA_PRESENT);
+	if (qp)
+		refcount_inc(&qp->ref);
+	xa_unlock_bh(&lo_qps);
+	return qp;
+}
+
+/* @dev must not be reached any more, and reaches nobody. */
+static void lo_qp_cut_off(struct lo_qp *qp, const struct lo_device *dev)
+{
+	const struct lo_device *own = lo_qp_device(qp);
+	struct ib_event event = {
+		.device = qp->ib.device,
+		.element.qp = &qp->ib,
+		.event = IB_EVENT_QP_FATAL,
+	};
+	bool cut = false;
+	u32 kick = 0;
+
+	spin_lock_bh(&qp->sq_lock);
+	if (qp->state == IB_QPS_RTR || qp->state == IB_QPS_RTS)
+		cut = qp->dest_dev != own->num && (own == dev || qp->dest_dev == dev->num);
+	if (cut)
+		kick = lo_qp_enter_err_locked(qp);
+	spin_unlock_bh(&qp->sq_lock);
+	lo_qp_kick(kick);
+	if (cut && qp->ib.event_handler)
+		qp->ib.event_handler(&event, qp->ib.qp_context);
+}
+
+/**
+ * lo_qp_cut_off_all() - The port of a device has gone down: break its connections to other devices
+ * @dev: device, with &lo_device.up false
+ *
+ * On return nothing is copied between it and another device. Process context.
+ */
+void lo_qp_cut_off_all(const struct lo_device *dev)
+{
+	unsigned long num = 0;
+	struct lo_qp *qp;
+
+	while ((qp = lo_qp_get_next(num))) {
+		num = qp->ib.qp_num + 1;
+		lo_qp_cut_off(qp, dev);
+		lo_qp_put(qp);
+	}
 }
 
 /**
@@ -645,11 +764,10 @@ int lo_qp_query(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_q
  */
 int lo_qp_destroy(struct ib_qp *ib, struct ib_udata *udata)
 {
-	struct lo_device *dev = lo_device_from_ib(ib->device);
 	struct lo_qp *qp = lo_qp_from_ib(ib);
 	u32 waiter;
 
-	xa_erase_bh(&dev->qps, ib->qp_num);
+	xa_erase_bh(&lo_qps, ib->qp_num);
 	spin_lock_bh(&qp->sq_lock);
 	spin_lock(&qp->rq_lock);
 	/* a request of the other end that has found us fails: it must not wait */
@@ -657,7 +775,7 @@ int lo_qp_destroy(struct ib_qp *ib, struct ib_udata *udata)
 	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock(&qp->rq_lock);
 	spin_unlock_bh(&qp->sq_lock);
-	lo_qp_kick(dev, waiter);
+	lo_qp_kick(waiter);
 	lo_qp_put(qp);
 	wait_for_completion(&qp->gone);
 	lo_qp_free_queues(qp);

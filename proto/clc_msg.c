@@ -967,6 +967,8 @@ const char *smc_clc_reason_str(u32 reason)
 		return "no RoCE port with the connection's PNET ID";
 	case SMC_CLC_DECL_DEV_BELOW:
 		return "RoCE device is below a bond or bridge, PNET ID needed";
+	case SMC_CLC_DECL_NOT_INNER:
+		return "smc_lo leads to consenting namespaces of this host only";
 	case SMC_CLC_DECL_MODE:
 		return "no common transport";
 	case SMC_CLC_DECL_RMBE_EYEC:

@@ -159,6 +159,7 @@ enum path_fit {
 	FIT_ROUTED,	/* a GID of the same address family */
 	FIT_SUBNET,	/* a GID in the subnet of the source address */
 	FIT_ADDRESS,	/* the source address is a GID */
+	FIT_INNER,	/* over smc_lo to a peer on this host; both consent */
 };
 
 /**
@@ -175,6 +176,10 @@ enum path_fit {
  * @gids: result
  * @best: how well the result suits
  * @below: an RNIC is below @ndev, but its own netdev is another one
+ * @loops: @ndev is a loopback device: smc_lo is an RNIC like others there
+ * @peer_inner: the peer may be on this host, and consents
+ * @has_inner: smc_lo has a port of @ndev, active or not
+ * @own_inner: it is active, and has the own address
  */
 struct path_search {
 	struct net *net;
@@ -188,6 +193,10 @@ struct path_search {
 	struct smc_ib_gids *gids;
 	enum path_fit best;
 	bool below;
+	bool loops;
+	bool peer_inner;
+	bool has_inner;
+	bool own_inner;
 };
 
 /* Take a port if it is better than the best one so far. True: no port can be better. */
@@ -202,7 +211,54 @@ static bool path_offer_port(struct path_search *s, struct smc_ib_device *dev, u8
 	s->path->port = port;
 	*s->gids = *gids;
 	s->best = fit;
-	return fit == FIT_ADDRESS;
+	return fit == FIT_INNER || (fit == FIT_ADDRESS && !s->peer_inner);
+}
+
+/*
+ * Offer a port of smc_lo for a peer in another namespace. The other end comes to the same decision
+ * about the same two addresses, so both choose smc_lo, or none does. A PNET ID makes no difference:
+ * it is about networks.
+ */
+static bool path_try_inner_port(struct path_search *s, struct smc_ib_device *dev, u8 port)
+{
+	struct smc_ib_gids gids = { };
+	union ib_gid addr;
+
+	if (!smc_ib_port_has_netdev(dev, port, s->ndev))
+		return false;
+	s->has_inner = true;
+	memcpy(addr.raw, s->saddr, sizeof(addr.raw));
+	if (!s->peer_inner || !smc_ib_port_active(dev, port) ||
+	    smc_ib_find_gid(dev, port, s->ndev, &addr, &gids.v2))
+		return false;
+	return path_offer_port(s, dev, port, &gids, FIT_INNER);
+}
+
+/* Look for the own end, before all devices of the host are asked for the peer's address. */
+static bool path_check_inner_port(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	struct path_search *s = arg;
+	struct smc_ib_gid found;
+	union ib_gid addr;
+
+	if (!dev->inner || !smc_ib_port_has_netdev(dev, port, s->ndev))
+		return false;
+	memcpy(addr.raw, s->saddr, sizeof(addr.raw));
+	s->own_inner = smc_ib_port_active(dev, port) &&
+		       !smc_ib_find_gid(dev, port, s->ndev, &addr, &found);
+	return true;
+}
+
+/*
+ * Check whether the peer may be on this host, and both namespaces consent. An address of a link
+ * says nothing: other links of this host may have it, too.
+ */
+static bool path_peer_is_inner(struct path_search *s, const struct in6_addr *peer)
+{
+	if (!peer || s->loops || ipv6_addr_type(peer) & IPV6_ADDR_LINKLOCAL)
+		return false;
+	smc_ib_walk_ports(s->net, path_check_inner_port, s);
+	return s->own_inner && smc_ib_has_inner_gid(peer);
 }
 
 /**
@@ -326,6 +382,8 @@ static bool path_try_port_by_route(struct smc_ib_device *dev, u8 port, void *arg
 	union ib_gid addr;
 	int rc2, rc1;
 
+	if (dev->inner && !s->loops)
+		return path_try_inner_port(s, dev, port);
 	memcpy(addr.raw, s->saddr, sizeof(addr.raw));
 	rc2 = smc_ib_find_gid(dev, port, s->ndev, &addr, &g.gids.v2);
 	rc1 = smc_ib_find_gid_v1(dev, port, s->ndev, &g.gids.v1);
@@ -349,6 +407,8 @@ static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *ar
 	struct path_gid_search g = { .s = s };
 	char id[SMC_PNET_ID_LEN + 1];
 
+	if (dev->inner && !s->loops)
+		return path_try_inner_port(s, dev, port);
 	if (!smc_ib_port_active(dev, port))
 		return false;
 	g.all = smc_ib_port_pnetid(dev, port, s->net, id);
@@ -365,17 +425,19 @@ static bool path_try_port_by_pnetid(struct smc_ib_device *dev, u8 port, void *ar
  * @net: namespace
  * @ndev: netdev through which the TCP connection leaves
  * @saddr: its source address: IPv6, or IPv4-mapped
+ * @inner: address of the peer, likewise, if it may be on this host; or NULL
  * @path: result. The caller owns the reference on @path->dev, and sets @path->gid to one of
  *	@gids as soon as the SMC version is known.
  * @gids: result
  *
  * If @ndev has a PNET ID, choose among the ports with that ID, else take the port whose netdev it
- * is. Process context.
+ * is. Before these: smc_lo on @ndev, for a peer on this host, if both namespaces consent. Process
+ * context.
  *
  * Return: 0, or the reason code of the Decline; then @path->dev is NULL.
  */
 u32 smc_path_find(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
-		  struct smc_path *path, struct smc_ib_gids *gids)
+		  const struct in6_addr *inner, struct smc_path *path, struct smc_ib_gids *gids)
 {
 	struct path_search s = {
 		.net = net, .ndev = ndev, .saddr = saddr, .path = path, .gids = gids,
@@ -387,6 +449,8 @@ u32 smc_path_find(struct net *net, struct net_device *ndev, const struct in6_add
 		return SMC_CLC_DECL_NO_DEV;
 	s.real = is_vlan_dev(ndev) ? vlan_dev_real_dev(ndev) : ndev;
 	s.vlan = smc_path_vlan(ndev);
+	s.loops = ndev->flags & IFF_LOOPBACK;
+	s.peer_inner = path_peer_is_inner(&s, inner);
 	if (path_netdev_pnetid(net, ndev, s.id)) {
 		s.named = smc_pnet_has_port(net, s.id);
 		smc_ib_walk_ports(net, path_try_port_by_pnetid, &s);
@@ -394,11 +458,14 @@ u32 smc_path_find(struct net *net, struct net_device *ndev, const struct in6_add
 		smc_ib_walk_ports(net, path_try_port_by_route, &s);
 	}
 	strscpy(path->pnetid, s.id, sizeof(path->pnetid));
+	path->inner = s.best == FIT_INNER;
 	if (path->dev)
 		return 0;
 	if (s.id[0])
 		return SMC_CLC_DECL_NO_DEV_PNETID;
-	return s.below ? SMC_CLC_DECL_DEV_BELOW : SMC_CLC_DECL_NO_DEV;
+	if (s.below)
+		return SMC_CLC_DECL_DEV_BELOW;
+	return s.has_inner ? SMC_CLC_DECL_NOT_INNER : SMC_CLC_DECL_NO_DEV;
 }
 
 /* ---- the port for a further link ---- */
@@ -527,7 +594,8 @@ static bool path_try_add_port(struct smc_ib_device *dev, u8 port, void *arg)
 	const struct smc_path_request *want = f->want;
 	char id[SMC_PNET_ID_LEN + 1];
 
-	if (!smc_ib_port_active(dev, port))
+	/* within a host a second link would save nothing, and one over an RNIC is no way inside */
+	if (dev->inner || want->existing->dev->inner || !smc_ib_port_active(dev, port))
 		return false;
 	f->worth = want->score(dev, port, want->arg);
 	if (!f->worth)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The verbs of smc_lo (loopback/): what is written, what waits, what is refused, and how queue
- * pairs end. The run makes the device before it loads the module, on the lo of a namespace that no
- * other suite uses.
+ * pairs end. The run makes the devices before it loads the module: one on the lo of a namespace
+ * that no other suite uses, and two on further netdevs there, for pairs that reach another device.
  */
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -20,6 +22,8 @@
 
 /**
  * struct lo_end - one end of a pair
+ * @dev: its device, with a reference
+ * @gid: the first GID of that
  * @pd: protection domain
  * @cq: for both queues
  * @qp: queue pair
@@ -29,6 +33,8 @@
  * @send: memory to send from
  */
 struct lo_end {
+	struct ib_device *dev;
+	union ib_gid gid;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	struct ib_qp *qp;
@@ -39,20 +45,20 @@ struct lo_end {
 };
 
 /**
- * struct lo_env - two ends
- * @dev: device
- * @gid: its first GID, for both
- * @a: sender in most cases
- * @b: receiver
+ * struct lo_env - pairs of ends
+ * @a: sender in most cases; of lo
+ * @b: receiver; likewise
+ * @c: as @a, of another netdev, and only where peers_begin() was called
+ * @d: as @b, of one more
  */
 struct lo_env {
-	struct ib_device *dev;
-	union ib_gid gid;
 	struct lo_end a;
 	struct lo_end b;
+	struct lo_end c;
+	struct lo_end d;
 };
 
-static void lo_env_make_region(struct kunit *test, struct lo_env *env, struct lo_end *end)
+static void lo_env_make_region(struct kunit *test, struct lo_end *end)
 {
 	struct page *pages = alloc_pages(GFP_KERNEL | __GFP_ZERO, 1);
 
@@ -60,14 +66,16 @@ static void lo_env_make_region(struct kunit *test, struct lo_env *env, struct lo
 	sg_init_table(end->sg, 2);
 	sg_set_page(&end->sg[0], pages + 1, PAGE_SIZE, 0);
 	sg_set_page(&end->sg[1], pages, PAGE_SIZE, 0);
-	KUNIT_ASSERT_EQ(test, ib_dma_map_sg(env->dev, end->sg, 2, DMA_FROM_DEVICE), 2);
+	KUNIT_ASSERT_EQ(test, ib_dma_map_sg(end->dev, end->sg, 2, DMA_FROM_DEVICE), 2);
 	end->mr = ib_alloc_mr(end->pd, IB_MR_TYPE_MEM_REG, 2);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->mr);
 	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(end->mr, end->sg, 2, NULL, PAGE_SIZE), 2);
 }
 
-static void lo_env_make_end(struct kunit *test, struct lo_env *env, struct lo_end *end)
+/* @dev: with a reference, which the end takes over; NULL fails the test */
+static void lo_env_make_end(struct kunit *test, struct ib_device *dev, struct lo_end *end)
 {
+	const struct ib_gid_attr *gid;
 	struct ib_qp_init_attr init = {
 		.cap = {
 			.max_send_wr = DEPTH,
@@ -80,9 +88,15 @@ static void lo_env_make_end(struct kunit *test, struct lo_env *env, struct lo_en
 		.qp_type = IB_QPT_RC,
 	};
 
-	end->pd = ib_alloc_pd(env->dev, 0);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	end->dev = dev;
+	gid = rdma_get_gid_attr(dev, 1, 0);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, gid);
+	end->gid = gid->gid;
+	rdma_put_gid_attr(gid);
+	end->pd = ib_alloc_pd(dev, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->pd);
-	end->cq = ib_alloc_cq(env->dev, NULL, 4 * DEPTH, 0, IB_POLL_DIRECT);
+	end->cq = ib_alloc_cq(dev, NULL, 4 * DEPTH, 0, IB_POLL_DIRECT);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, end->cq);
 	init.send_cq = end->cq;
 	init.recv_cq = end->cq;
@@ -91,72 +105,86 @@ static void lo_env_make_end(struct kunit *test, struct lo_env *env, struct lo_en
 	/* asked for, and not granted */
 	KUNIT_EXPECT_EQ(test, init.cap.max_inline_data, 0);
 	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_init(end->qp, 1, IB_ACCESS_REMOTE_WRITE), 0);
-	lo_env_make_region(test, env, end);
+	lo_env_make_region(test, end);
 }
 
-static void lo_env_connect(struct kunit *test, struct lo_env *env, struct lo_end *end,
-			   struct lo_end *peer)
+static struct smc_qp_attr lo_attr(const struct lo_end *end, const struct lo_end *peer)
 {
-	struct smc_qp_attr attr = {
+	return (struct smc_qp_attr) {
 		.port = 1,
-		.sgid = env->gid,
-		.dgid = env->gid,
+		.sgid = end->gid,
+		.dgid = peer->gid,
 		.mtu = IB_MTU_4096,
 		.hop_limit = 1,
 		.peer_qpn = peer->qp->qp_num,
 	};
+}
 
-	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_rtr(env->dev, end->qp, &attr), 0);
+static void lo_env_connect(struct kunit *test, struct lo_end *end, struct lo_end *peer)
+{
+	struct smc_qp_attr attr = lo_attr(end, peer);
+
+	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_rtr(end->dev, end->qp, &attr), 0);
 	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_rts(end->qp, &attr), 0);
 }
 
-/* Return the device, with a reference; NULL if there is none. */
-static struct ib_device *lo_env_find_device(void)
-{
-	struct ib_device *dev = NULL;
-	struct net *net;
+/**
+ * struct lo_env_search - search for a device
+ * @skip: 0: the device of lo; otherwise that number of those of other netdevs
+ * @found: it, with a reference
+ */
+struct lo_env_search {
+	int skip;
+	struct ib_device *found;
+};
 
-	rcu_read_lock();
-	for_each_net_rcu(net) {
-		dev = ib_device_get_by_netdev(net->loopback_dev, RDMA_DRIVER_UNKNOWN);
-		if (dev)
-			break;
-	}
-	rcu_read_unlock();
-	return dev;
+static bool lo_env_try_port(struct smc_ib_device *dev, u8 port, void *arg)
+{
+	struct lo_env_search *s = arg;
+	struct lo_device *lo = container_of(dev->ibdev, struct lo_device, ib);
+
+	if (!dev->inner || lo->outward != !!s->skip || (s->skip && --s->skip))
+		return false;
+	if (ib_device_try_get(dev->ibdev))
+		s->found = dev->ibdev;
+	return true;
+}
+
+/* Return a device of the namespace that the run has made, or NULL; 0 is that of its lo. */
+static struct ib_device *lo_env_find_device(int skip)
+{
+	struct lo_env_search s = { .skip = skip };
+
+	smc_ib_walk_ports(&init_net, lo_env_try_port, &s);
+	return s.found;
 }
 
 static int lo_init(struct kunit *test)
 {
 	struct lo_env *env = kzalloc(sizeof(*env), GFP_KERNEL);
-	const struct ib_gid_attr *gid;
 
 	KUNIT_ASSERT_NOT_NULL(test, env);
 	test->priv = env;
-	env->dev = lo_env_find_device();
-	KUNIT_ASSERT_NOT_NULL(test, env->dev);
-	gid = rdma_get_gid_attr(env->dev, 1, 0);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, gid);
-	env->gid = gid->gid;
-	rdma_put_gid_attr(gid);
-	lo_env_make_end(test, env, &env->a);
-	lo_env_make_end(test, env, &env->b);
+	lo_env_make_end(test, lo_env_find_device(0), &env->a);
+	lo_env_make_end(test, lo_env_find_device(0), &env->b);
 	return 0;
 }
 
-static void lo_env_free_end(struct lo_env *env, struct lo_end *end)
+static void lo_env_free_end(struct lo_end *end)
 {
 	if (!IS_ERR_OR_NULL(end->qp))
 		ib_destroy_qp(end->qp);
 	if (!IS_ERR_OR_NULL(end->mr)) {
 		ib_dereg_mr(end->mr);
-		ib_dma_unmap_sg(env->dev, end->sg, 2, DMA_FROM_DEVICE);
+		ib_dma_unmap_sg(end->dev, end->sg, 2, DMA_FROM_DEVICE);
 		__free_pages(sg_page(&end->sg[1]), 1);
 	}
 	if (!IS_ERR_OR_NULL(end->cq))
 		ib_free_cq(end->cq);
 	if (!IS_ERR_OR_NULL(end->pd))
 		ib_dealloc_pd(end->pd);
+	if (end->dev)
+		ib_device_put(end->dev);
 }
 
 static void lo_exit(struct kunit *test)
@@ -165,10 +193,10 @@ static void lo_exit(struct kunit *test)
 
 	if (!env)
 		return;
-	lo_env_free_end(env, &env->a);
-	lo_env_free_end(env, &env->b);
-	if (env->dev)
-		ib_device_put(env->dev);
+	lo_env_free_end(&env->a);
+	lo_env_free_end(&env->b);
+	lo_env_free_end(&env->c);
+	lo_env_free_end(&env->d);
 	kfree(env);
 }
 
@@ -251,8 +279,8 @@ static void lo_register(struct kunit *test, struct lo_end *end, int access)
 
 static void lo_connect_both(struct kunit *test, struct lo_env *env)
 {
-	lo_env_connect(test, env, &env->a, &env->b);
-	lo_env_connect(test, env, &env->b, &env->a);
+	lo_env_connect(test, &env->a, &env->b);
+	lo_env_connect(test, &env->b, &env->a);
 }
 
 /* ---- cases ---- */
@@ -336,7 +364,7 @@ static void loopback_pages(struct kunit *test)
 		from[i] = 1 + i % 255;
 	/* in order, so that the region is one piece */
 	sg_init_one(&sg, to, REGION);
-	KUNIT_ASSERT_EQ(test, ib_dma_map_sg(env->dev, &sg, 1, DMA_FROM_DEVICE), 1);
+	KUNIT_ASSERT_EQ(test, ib_dma_map_sg(env->b.dev, &sg, 1, DMA_FROM_DEVICE), 1);
 	KUNIT_ASSERT_EQ(test, ib_map_mr_sg(env->b.mr, &sg, 1, NULL, PAGE_SIZE), 1);
 	lo_connect_both(test, env);
 	lo_register(test, &env->b, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
@@ -346,7 +374,7 @@ static void loopback_pages(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(to, 0, extent->to));
 	KUNIT_EXPECT_EQ(test, memcmp(to + extent->to, from + extent->from, extent->len), 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(to + end, 0, REGION - end));
-	ib_dma_unmap_sg(env->dev, &sg, 1, DMA_FROM_DEVICE);
+	ib_dma_unmap_sg(env->b.dev, &sg, 1, DMA_FROM_DEVICE);
 }
 
 /**
@@ -472,10 +500,10 @@ static void loopback_early(struct kunit *test)
 	struct ib_wc wc;
 
 	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
-	lo_env_connect(test, env, &env->a, &env->b);
+	lo_env_connect(test, &env->a, &env->b);
 	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, MSG), 0);
 	lo_expect_none(test, &env->a);
-	lo_env_connect(test, env, &env->b, &env->a);
+	lo_env_connect(test, &env->b, &env->a);
 	lo_expect(test, &env->a, 1, IB_WC_SUCCESS, &wc);
 	lo_expect(test, &env->b, 100, IB_WC_SUCCESS, &wc);
 	KUNIT_EXPECT_NULL(test, memchr_inv(env->b.recv[0], 1, MSG));
@@ -604,18 +632,145 @@ static void loopback_displaced(struct kunit *test)
 	struct ib_wc wc;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
-	lo_env_make_end(test, env, c);
+	lo_env_make_end(test, lo_env_find_device(0), c);
 	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
-	lo_env_connect(test, env, &env->a, &env->b);
-	lo_env_connect(test, env, c, &env->b);
+	lo_env_connect(test, &env->a, &env->b);
+	lo_env_connect(test, c, &env->b);
 	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, 1), 0);
 	KUNIT_ASSERT_EQ(test, lo_post_msg(c, 2, 1), 0);
-	lo_env_connect(test, env, &env->b, &env->a);
+	lo_env_connect(test, &env->b, &env->a);
 	lo_expect(test, c, 2, IB_WC_RETRY_EXC_ERR, &wc);
 	lo_expect(test, &env->a, 1, IB_WC_SUCCESS, &wc);
 	lo_expect(test, &env->b, 100, IB_WC_SUCCESS, &wc);
 	KUNIT_EXPECT_EQ(test, env->b.recv[0][0], 1);
-	lo_env_free_end(env, c);
+	lo_env_free_end(c);
+}
+
+/* ---- queue pairs of two devices ---- */
+
+/* Two more ends, each of a device of its own, whose namespace consents. */
+static void peers_begin(struct kunit *test, struct lo_env *env)
+{
+	lo_env_make_end(test, lo_env_find_device(1), &env->c);
+	lo_env_make_end(test, lo_env_find_device(2), &env->d);
+	KUNIT_ASSERT_PTR_NE(test, env->c.dev, env->d.dev);
+}
+
+static void peers_connect(struct kunit *test, struct lo_env *env)
+{
+	peers_begin(test, env);
+	lo_env_connect(test, &env->c, &env->d);
+	lo_env_connect(test, &env->d, &env->c);
+}
+
+/* The netdev of a device goes down, or up. */
+static void peers_set_up(struct kunit *test, struct lo_end *end, bool up)
+{
+	struct net_device *ndev = container_of(end->dev, struct lo_device, ib)->ndev;
+
+	rtnl_lock();
+	if (up)
+		KUNIT_EXPECT_EQ(test, dev_open(ndev, NULL), 0);
+	else
+		dev_close(ndev);
+	rtnl_unlock();
+}
+
+/* Messages and WRITEs go from one device to the other; keys are those of the receiving one. */
+static void loopback_peers(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	peers_connect(test, env);
+	lo_register(test, &env->d, IB_ACCESS_REMOTE_WRITE);
+	memcpy(env->c.send, "abc", 3);
+	KUNIT_ASSERT_EQ(test, lo_post(&env->c, 1, IB_WR_RDMA_WRITE, 3, env->d.mr->iova,
+				      env->d.mr->rkey), 0);
+	lo_expect(test, &env->c, 1, IB_WC_SUCCESS, &wc);
+	KUNIT_EXPECT_EQ(test, memcmp(sg_virt(&env->d.sg[0]), "abc", 4), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->d, 2, MSG), 0);
+	lo_expect_none(test, &env->d);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->c, 0), 0);
+	lo_expect(test, &env->d, 2, IB_WC_SUCCESS, &wc);
+	lo_expect(test, &env->c, 100, IB_WC_SUCCESS, &wc);
+	KUNIT_EXPECT_NULL(test, memchr_inv(env->c.recv[0], 2, MSG));
+}
+
+/* A queue pair of another device is refused, unless all that stands in lo_qp_may_reach() holds. */
+static void loopback_peers_refused(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct smc_qp_attr attr;
+
+	peers_begin(test, env);
+	/* the GID of the device of lo, and an own one */
+	attr = lo_attr(&env->c, &env->d);
+	attr.dgid = env->a.gid;
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	attr.dgid = env->c.gid;
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	/* from lo, and to lo, whose device is for one namespace */
+	attr = lo_attr(&env->a, &env->d);
+	attr.dgid = env->a.gid;
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->a.dev, env->a.qp, &attr), -EACCES);
+	attr = lo_attr(&env->c, &env->a);
+	attr.dgid = env->d.gid;
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	/* none, and an own one */
+	attr = lo_attr(&env->c, &env->d);
+	attr.peer_qpn = 0xfffffe;
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	attr = lo_attr(&env->c, &env->c);
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	/* the port of either is not active */
+	attr = lo_attr(&env->c, &env->d);
+	peers_set_up(test, &env->c, false);
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	peers_set_up(test, &env->c, true);
+	peers_set_up(test, &env->d, false);
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	peers_set_up(test, &env->d, true);
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), 0);
+}
+
+/* When one port goes down, both ends fail, also what waits; a pair of one device goes on. */
+static void loopback_peers_cut_off(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	peers_connect(test, env);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->c, 1, 1), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->c, 0), 0);
+	peers_set_up(test, &env->d, false);
+	lo_expect(test, &env->c, 1, IB_WC_WR_FLUSH_ERR, &wc);
+	lo_expect(test, &env->c, 100, IB_WC_WR_FLUSH_ERR, &wc);
+	lo_expect_state(test, &env->c, IB_QPS_ERR);
+	lo_expect_state(test, &env->d, IB_QPS_ERR);
+	lo_expect_state(test, &env->a, IB_QPS_RTS);
+	/* it was not for a while only */
+	peers_set_up(test, &env->d, true);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->d, 2, 1), 0);
+	lo_expect(test, &env->d, 2, IB_WC_WR_FLUSH_ERR, &wc);
+}
+
+/* The number of the other end belongs to a queue pair of another device meanwhile. */
+static void loopback_peers_renumbered(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct lo_qp *b = container_of(env->b.qp, struct lo_qp, ib);
+	struct ib_wc wc;
+
+	lo_connect_both(test, env);
+	peers_begin(test, env);
+	b->dest_dev = container_of(env->c.dev, struct lo_device, ib)->num;
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, 1), 0);
+	lo_expect(test, &env->a, 1, IB_WC_RETRY_EXC_ERR, &wc);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->b, 2, 1), 0);
+	lo_expect(test, &env->b, 2, IB_WC_RETRY_EXC_ERR, &wc);
 }
 
 static struct kunit_case loopback_cases[] = {
@@ -632,6 +787,10 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_peer_gone),
 	KUNIT_CASE(loopback_peer_fails),
 	KUNIT_CASE(loopback_displaced),
+	KUNIT_CASE(loopback_peers),
+	KUNIT_CASE(loopback_peers_refused),
+	KUNIT_CASE(loopback_peers_cut_off),
+	KUNIT_CASE(loopback_peers_renumbered),
 	{ }
 };
 

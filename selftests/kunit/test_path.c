@@ -80,7 +80,7 @@ static void path_find_none(struct kunit *test)
 	struct smc_path path;
 
 	/* the one device there may be is not over lo with that address */
-	KUNIT_EXPECT_EQ(test, smc_path_find(&init_net, lo, &any, &path, &gids),
+	KUNIT_EXPECT_EQ(test, smc_path_find(&init_net, lo, &any, &any, &path, &gids),
 			SMC_CLC_DECL_NO_DEV);
 	KUNIT_EXPECT_NULL(test, path.dev);
 	smc_path_put(&path);

@@ -97,24 +97,53 @@ static const char *stack_find_pnetid(const struct ctl_rnics *rnics, const struct
 	return NULL;
 }
 
-/* Return the first active port whose member @key is @value, else an inactive one, else NULL. */
+/* Read a line of a file of a RoCE device in sysfs; empty if there is no such file. */
+static void device_read_line(const char *device, const char *file, char *text, size_t size)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), SYSFS "/%.63s/%.127s", device, file);
+	ctl_line_read(path, text, size);
+}
+
+static bool device_is_smc_lo(const char *device)
+{
+	char line[128];
+
+	device_read_line(device, "node_desc", line, sizeof(line));
+	return !strcmp(line, "smc_lo");
+}
+
+/* Return true if the port is that of smc_lo for peers in other namespaces of this host. */
+static bool port_is_inner(struct json_object *port)
+{
+	return strcmp(ctl_json_text(port, "netdev"), "lo") &&
+	       device_is_smc_lo(ctl_json_text(port, "device"));
+}
+
+/*
+ * Return the first active port whose member @key is @value, else an inactive one, else NULL. One of
+ * smc_lo counts only if there is no other: whether the peer is on this host is not known.
+ */
 static struct json_object *port_find(const struct ctl_rnics *rnics, const char *key,
 				     const char *value)
 {
 	size_t n = json_object_array_length(rnics->ports), i;
-	struct json_object *found = NULL;
+	struct json_object *found = NULL, *inner = NULL;
 
 	for (i = 0; i < n; i++) {
 		struct json_object *port = json_object_array_get_idx(rnics->ports, i);
 
 		if (strcasecmp(ctl_json_text(port, key), value))
 			continue;
-		if (!strcmp(ctl_json_text(port, "state"), "active"))
+		if (port_is_inner(port))
+			inner = port;
+		else if (!strcmp(ctl_json_text(port, "state"), "active"))
 			return port;
-		if (!found)
+		else if (!found)
 			found = port;
 	}
-	return found;
+	return found ?: inner;
 }
 
 static struct json_object *port_find_netdev(const struct ctl_rnics *rnics, const char *netdev)
@@ -138,9 +167,15 @@ static __u32 port_describe(struct json_object *port, __u32 none, const char *how
 	if (strcmp(ctl_json_text(port, "state"), "active")) {
 		snprintf(text, size, "port %s of %s, %s %s, is not active",
 			 ctl_json_text(port, "port"), ctl_json_text(port, "device"), how, what);
-		return none;
+		return port_is_inner(port) ? SMC_CLC_DECL_NOT_INNER : none;
 	}
 	*found = port;
+	if (port_is_inner(port)) {
+		snprintf(text, size, "port %s of %s, smc_lo: %s", ctl_json_text(port, "port"),
+			 ctl_json_text(port, "device"),
+			 "if the peer is on this host and allows it");
+		return SMC_CLC_DECL_NONE;
+	}
 	snprintf(text, size, "port %s of %s, %s %s", ctl_json_text(port, "port"),
 		 ctl_json_text(port, "device"), how, what);
 	return SMC_CLC_DECL_NONE;
@@ -194,15 +229,6 @@ static bool path_exists(const char *path)
 	return f;
 }
 
-/* Read a line of a file of a RoCE device in sysfs; empty if there is no such file. */
-static void device_read_line(const char *device, const char *file, char *text, size_t size)
-{
-	char path[512];
-
-	snprintf(path, sizeof(path), SYSFS "/%.63s/%.127s", device, file);
-	ctl_line_read(path, text, size);
-}
-
 static bool device_has(const char *device, const char *file)
 {
 	char path[512];
@@ -233,8 +259,7 @@ enum ctl_speed ctl_rnic_expect_speed(struct json_object *port, char *text, size_
 			 device);
 		return CTL_SPEED_SLOWER;
 	}
-	device_read_line(device, "node_desc", line, sizeof(line));
-	if (!strcmp(line, "smc_lo")) {
+	if (device_is_smc_lo(device)) {
 		snprintf(text, size, "SMC should be faster than TCP, %s: %s is smc_lo",
 			 "but not in streams of small writes", device);
 		return CTL_SPEED_FASTER;

@@ -48,6 +48,18 @@ status()
 	FAKE_NL=$kind LD_PRELOAD=$fake ./smcctl check "$@"
 }
 
+# named NETDEV COMMAND...: all netdevs have this name
+named()
+{
+	FAKE_NETDEV=$1
+	export FAKE_NETDEV
+	shift
+	"$@"
+	named_rc=$?
+	unset FAKE_NETDEV
+	return "$named_rc"
+}
+
 echo "KTAP version 1"
 
 # --- without a connection ---
@@ -88,6 +100,12 @@ echo smc_lo >"$FAKE_PROC/infiniband/rxe0/node_desc"
 expect 'smc_lo' 'ok SMC should be faster than TCP, but not in streams of small writes: rxe0 is smc_lo' \
 	state normal speed 10.0.0.9
 expect_match 'smc_lo, as JSON' '*"faster":true*' ctl normal -j check 10.0.0.9
+# of another netdev than lo
+expect 'smc_lo between namespaces' 'ok port 1 of rxe0, smc_lo: if the peer is on this host and allows it' \
+	named eth9 state normal rnic 10.0.0.9
+expect 'smc_lo without consent' 'no port 1 of rxe0, of netdev eth9, is not active' \
+	named eth9 state lonely rnic 10.0.0.9
+expect_match 'smc_lo without consent: reason' '*0x03038003*' named eth9 ctl lonely -j check 10.0.0.9
 unclear='unknown not known whether SMC would be faster than TCP'
 expect 'no port' "$unclear: no active RNIC is known" state normal speed 10.1.0.9
 expect 'no port, as JSON' 0 faster normal 10.1.0.9

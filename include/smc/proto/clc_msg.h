@@ -130,6 +130,7 @@ enum smc_clc_reason {
 	/* numbers from 0x...8001 on are defined by this implementation */
 	SMC_CLC_DECL_NO_DEV_PNETID	= 0x03038001,
 	SMC_CLC_DECL_DEV_BELOW		= 0x03038002,
+	SMC_CLC_DECL_NOT_INNER		= 0x03038003,
 	SMC_CLC_DECL_MODE		= 0x03040000,
 	SMC_CLC_DECL_RMBE_EYEC		= 0x03050000,
 	SMC_CLC_DECL_SOCKOPT		= 0x03060000,

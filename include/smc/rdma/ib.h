@@ -10,6 +10,7 @@
 #include <rdma/ib_verbs.h>
 #include <smc/rdma/pnet_table.h>
 
+struct in6_addr;
 struct net;
 struct net_device;
 
@@ -29,6 +30,7 @@ struct net_device;
  * @max_inline: bytes of inline data to request for a queue pair; lowered when the
  *	device refuses that much
  * @max_recv_sge: scatter elements per receive request
+ * @inner: a device of smc_lo: its ports reach nothing but this host
  *
  * The object lives from add to remove of the ib client. Remove sets @dead, calls
  * smc_ib_events.device_gone and waits for @released. A link that was shut down, and which
@@ -48,6 +50,7 @@ struct smc_ib_device {
 	u32 max_pages;
 	u32 max_inline;
 	u32 max_recv_sge;
+	bool inner;
 };
 
 /**
@@ -124,6 +127,7 @@ int smc_ib_find_gid(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		    const union ib_gid *gid, struct smc_ib_gid *out);
 int smc_ib_find_gid_v1(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 		       struct smc_ib_gid *out);
+bool smc_ib_has_inner_gid(const struct in6_addr *addr);
 bool smc_ib_gid_unchanged(struct smc_ib_device *dev, u8 port, struct net_device *ndev,
 			  const struct smc_ib_gid *gid);
 

@@ -20,12 +20,15 @@ struct net_device;
  * @port: port number
  * @gid: GID of the port, with its index, MAC, MTU and netdev
  * @pnetid: PNET ID by which the port was chosen; empty: chosen by route
+ * @inner: leads to another namespace of this host, over smc_lo; the GID is the address of the TCP
+ *	connection
  */
 struct smc_path {
 	struct smc_ib_device *dev;
 	u8 port;
 	struct smc_ib_gid gid;
 	char pnetid[SMC_PNET_ID_LEN + 1];
+	bool inner;
 };
 
 /**
@@ -48,7 +51,7 @@ struct smc_path_request {
 };
 
 u32 smc_path_find(struct net *net, struct net_device *ndev, const struct in6_addr *saddr,
-		  struct smc_path *path, struct smc_ib_gids *gids);
+		  const struct in6_addr *inner, struct smc_path *path, struct smc_ib_gids *gids);
 int smc_path_find_further(const struct smc_path_request *want, struct smc_path *path);
 void smc_path_put(struct smc_path *path);
 void smc_path_release_device(struct smc_path *path);

@@ -5,12 +5,13 @@
 # namespace "pod" (or of another name, $POD) and connects from it to host 1. RDMA_NETNS is the mode of the RDMA core: shared or
 # exclusive. MORE: further cases; the kernels of User Mode Linux have no ipvlan.
 
-CASES="host_net:90 veth:180 bond:180 macvlan:180 vlan:180 $MORE unload:60"
+CASES="host_net:90 veth:180 bond:180 macvlan:180 vlan:180 same_address:90 $MORE unload:60"
 export CASES
 
 POD=pod
 NO_RNIC=03030000
 BELOW=03038002
+NOT_INNER=03038003
 
 setup()
 {
@@ -292,6 +293,54 @@ case_vlan()
 	host2 ip netns del second
 	host2 del_pod
 	[ "$HOST" = 2 ] || { ip link del eth0.5; ip link del eth0.6; }
+}
+
+# twins: the pod, and a namespace with the address of host 1 that the pod's packets do not get to. Each has a device
+# of smc_lo, and consents.
+twins()
+{
+	bridged
+	give pod0 10.0.0.52
+	ip netns add twin || fail "no namespace"
+	ip link add host1 type veth peer name twin0 netns twin || fail "no veth pair"
+	ip link set host1 up
+	ip -n twin addr add 10.0.0.1/24 dev twin0
+	ip -n twin link set twin0 up
+	insmod /ours/smc_lo.ko || fail "no smc_lo"
+	for n_ in pod twin; do
+		ip netns exec $n_ /usr/sbin/rdma link add "lo-$n_" type smc_lo netdev "${n_}0" || fail "no lo-$n_"
+		! exclusive || /usr/sbin/rdma dev set "lo-$n_" netns "$n_" || fail "lo-$n_ stays"
+		ip netns exec $n_ sysctl -q -w net.smc.lo_peers=1
+		wait_for 10 ip netns exec $n_ grep -q ACTIVE "/sys/class/infiniband/lo-$n_/ports/1/state" ||
+			fail "lo-$n_ is down"
+	done
+}
+
+del_twins()
+{
+	ip netns del pod
+	ip netns del twin
+	ip link del br0
+	rmmod smc_lo || fail "smc_lo stays"
+}
+
+# A peer elsewhere that has the address of a namespace of this host is not taken for that: the client sees by
+# the Accept, and the server by the Proposal, that it is not on this host.
+case_same_address()
+{
+	host2 twins
+	expect_tcp 10.0.0.1 "$NOT_INNER"
+	connect 2 tcp 10.0.0.52
+	if [ "$HOST" = 1 ]; then
+		expect "bytes by RDMA" "$bytes" -eq 0
+		grep -q "reasons .*$NOT_INNER" /run/client || fail "not $NOT_INNER: $(grep reasons /run/client)"
+	fi
+	# an RNIC of the pod's serves the peer that is elsewhere
+	host2 add_pod_rxe pod0
+	connect 2 smc 10.0.0.52
+	[ "$HOST" = 2 ] || expect "bytes by RDMA" "$bytes" -ge 1048576
+	host2 del_pod_rxe
+	host2 del_twins
 }
 
 case_unload()

@@ -14,7 +14,15 @@ setup()
 {
 	setup_net || return 1
 	# for smc_loopback; other suites want a host without a device
-	ip netns add other && ip -n other link set lo up && setup_smc_lo other && load_smc
+	ip netns add other && ip -n other link set lo up && setup_smc_lo other || return 1
+	modprobe -q dummy
+	ip netns exec other sysctl -q -w net.smc.lo_peers=1 || return 1
+	for i_ in 1 2; do
+		ip -n other link add "in$i_" type dummy && ip -n other link set "in$i_" up &&
+			ip netns exec other /usr/sbin/rdma link add "lo$i_" type smc_lo netdev "in$i_" &&
+			wait_for 10 port_active "lo$i_" || return 1
+	done
+	load_smc
 }
 
 # There is a case for every suite of the module.
