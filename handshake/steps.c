@@ -171,6 +171,7 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	ctx->parked = true;
 	ctx->peer.own_ifindex = ctx->ndev->ifindex;
 	ctx->peer.vlan = smc_path_vlan(ctx->ndev);
+	ctx->peer.inner = ctx->path.inner;
 	return HS_GO;
 }
 

@@ -146,6 +146,10 @@ static bool lgr_reserve_client(struct smc_lgr *lgr, const struct smc_peer *peer,
 	return false;
 }
 
+/*
+ * An RNIC and smc_lo on one netdev have the same GIDs, and number their queue pairs independently:
+ * so the kind of the path has to fit, too.
+ */
 static struct smc_lgr *registry_find_client(struct net *net, const struct smc_peer *peer, u32 qpn,
 					    struct smc_link **link, struct client_miss *miss)
 {
@@ -156,7 +160,7 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 	mutex_lock(&smc_registry.lock);
 	list_for_each_entry(lgr, &smc_registry.groups, entry) {
 		if (lgr->net != net || lgr->role != SMC_CLIENT || smc_lgr_is_dead(lgr) ||
-		    lgr->peer.version != peer->version ||
+		    lgr->peer.version != peer->version || lgr->peer.inner != peer->inner ||
 		    memcmp(lgr->peer.id, peer->id, sizeof(lgr->peer.id)) ||
 		    !kref_get_unless_zero(&lgr->ref))
 			continue;
@@ -194,7 +198,8 @@ static struct smc_lgr *registry_find_client(struct net *net, const struct smc_pe
 /**
  * smc_lgr_find_client() - find the group that a server names in a subsequent contact
  * @net: namespace
- * @peer: peer ID, GID, MAC and version of the Accept; VLAN and TCP address of the connection
+ * @peer: peer ID, GID, MAC and version of the Accept; VLAN, TCP address and kind of path (inner or
+ *	not) of the connection
  * @peer_qpn: queue pair number of the Accept
  * @deadline: jiffies; how long to wait while the group is in its first contact or has no free
  *	place (the server counts a connection as closed before the client does)

@@ -893,6 +893,31 @@ static void lgr_find_client_network(struct kunit *test)
 	smc_link_put(first);
 }
 
+/* Two groups whose messages name the same: one over an RNIC, one over smc_lo on the same netdev. */
+static void lgr_find_client_inner(struct kunit *test)
+{
+	struct smc_lgr *outer = env_create_group_up(test, SMC_CLIENT, 1);
+	struct smc_lgr *inner = env_create_group_up(test, SMC_CLIENT, 1), *found;
+	struct smc_peer peer = env_make_peer(1);
+	struct smc_link *link = NULL;
+
+	inner->peer.inner = true;
+	smc_lgr_set_ready(outer);
+	smc_lgr_set_ready(inner);
+	for (int i = 0; i < 2; i++) {
+		peer.inner = i;
+		found = client_find_lgr(&peer, ENV_PEER_QPN, 0, &link);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, found);
+		KUNIT_EXPECT_PTR_EQ(test, found, i ? inner : outer);
+		smc_link_put(link);
+		smc_lgr_unreserve_conn(found);
+		smc_lgr_put(found);
+	}
+	/* no group to wait for, and none that works but for this connection */
+	smc_lgr_terminate(inner, SMC_LINK_ADMIN);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(client_find_lgr(&peer, ENV_PEER_QPN, SOON, &link)), -ENOENT);
+}
+
 /* RFC 7609 section 3.5.2.3: an Accept or Confirm may name any link of the group. */
 static void lgr_find_client_second(struct kunit *test)
 {
@@ -1972,6 +1997,7 @@ static struct kunit_case lgr_cases[] = {
 	KUNIT_CASE(contact_wait),
 	KUNIT_CASE(lgr_find_client),
 	KUNIT_CASE(lgr_find_client_network),
+	KUNIT_CASE(lgr_find_client_inner),
 	KUNIT_CASE(lgr_find_client_second),
 	KUNIT_CASE(lgr_find_client_full),
 	KUNIT_CASE(lgr_find_client_link_failed),

@@ -131,6 +131,7 @@ struct smc_proofs {
  *	smc_peer_can(). CAPABILITIES adds some, of those that this host has, too.
  * @one_port: of the two hosts, the client had no second port when it proposed the group; to the
  *	server as unauthenticated as the rest
+ * @inner: in another namespace of this host, over smc_lo: all links of the group are (one)
  */
 struct smc_peer {
 	u8 id[8];
@@ -149,6 +150,7 @@ struct smc_peer {
 	u8 host[32];
 	u32 caps;
 	bool one_port;
+	bool inner;
 };
 
 /**
