@@ -611,6 +611,9 @@ static void ib_find_peer_mac(void)
 
 	lockdep_assert_held(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
+		/* the MAC may be that of a container, which chooses it */
+		if (dev->inner)
+			continue;
 		for (p = ib_first_port(dev); p <= ib_last_port(dev); p++) {
 			if (smc_ib_port_active(dev, p) && port_get_mac(dev, p, mac)) {
 				memcpy(peer_id + 2, mac, ETH_ALEN);
