@@ -121,12 +121,18 @@ static bool port_is_inner(struct json_object *port)
 	       device_is_smc_lo(ctl_json_text(port, "device"));
 }
 
+static bool port_is_active(struct json_object *port)
+{
+	return !strcmp(ctl_json_text(port, "state"), "active");
+}
+
 /*
  * Return the first active port whose member @key is @value, else an inactive one, else NULL. One of
- * smc_lo counts only if there is no other: whether the peer is on this host is not known.
+ * smc_lo counts only with @inner_too, and only if there is no other: whether the peer is on this
+ * host is not known.
  */
 static struct json_object *port_find(const struct ctl_rnics *rnics, const char *key,
-				     const char *value)
+				     const char *value, bool inner_too)
 {
 	size_t n = json_object_array_length(rnics->ports), i;
 	struct json_object *found = NULL, *inner = NULL;
@@ -137,8 +143,8 @@ static struct json_object *port_find(const struct ctl_rnics *rnics, const char *
 		if (strcasecmp(ctl_json_text(port, key), value))
 			continue;
 		if (port_is_inner(port))
-			inner = port;
-		else if (!strcmp(ctl_json_text(port, "state"), "active"))
+			inner = inner_too ? port : NULL;
+		else if (port_is_active(port))
 			return port;
 		else if (!found)
 			found = port;
@@ -146,11 +152,27 @@ static struct json_object *port_find(const struct ctl_rnics *rnics, const char *
 	return found ?: inner;
 }
 
-static struct json_object *port_find_netdev(const struct ctl_rnics *rnics, const char *netdev)
+static struct json_object *port_find_netdev(const struct ctl_rnics *rnics, const char *netdev,
+					    bool inner_too)
 {
 	char name[IF_NAMESIZE];
 
-	return port_find(rnics, "netdev", ctl_netdev_clean(name, netdev));
+	return port_find(rnics, "netdev", ctl_netdev_clean(name, netdev), inner_too);
+}
+
+/*
+ * Return the port with a PNET ID, or that of smc_lo on the netdev, as without one. If the latter is
+ * not active, it is the PNET ID that nobody has.
+ */
+static struct json_object *port_find_pnetid(const struct ctl_rnics *rnics, const char *id,
+					    const char *netdev)
+{
+	struct json_object *port = port_find(rnics, "pnetid", id, false);
+
+	if (port)
+		return port;
+	port = port_find_netdev(rnics, netdev, true);
+	return port && port_is_inner(port) && port_is_active(port) ? port : NULL;
 }
 
 /*
@@ -164,7 +186,7 @@ static __u32 port_describe(struct json_object *port, __u32 none, const char *how
 		snprintf(text, size, "no RoCE port %s %s", how, what);
 		return none;
 	}
-	if (strcmp(ctl_json_text(port, "state"), "active")) {
+	if (!port_is_active(port)) {
 		snprintf(text, size, "port %s of %s, %s %s, is not active",
 			 ctl_json_text(port, "port"), ctl_json_text(port, "device"), how, what);
 		return port_is_inner(port) ? SMC_CLC_DECL_NOT_INNER : none;
@@ -198,20 +220,23 @@ __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, cha
 	struct json_object *port;
 	struct stack stack;
 	const char *id;
+	bool none;
 	int i;
 
 	*found = NULL;
 	stack_fill(&stack, netdev);
 	id = stack_find_pnetid(rnics, &stack);
 	if (id)
-		return port_describe(port_find(rnics, "pnetid", id), SMC_CLC_DECL_NO_DEV_PNETID,
-				     "with PNET ID", id, text, size, found);
+		return port_describe(port_find_pnetid(rnics, id, netdev),
+				     SMC_CLC_DECL_NO_DEV_PNETID, "with PNET ID", id, text, size,
+				     found);
 	ctl_netdev_clean(name, netdev);
-	port = port_find_netdev(rnics, netdev);
+	port = port_find_netdev(rnics, netdev, true);
 	if (!port && stack.num > 1 && netdev_is_vlan(netdev))
-		port = port_find_netdev(rnics, stack.name[1]);
-	for (i = 1; !port && i < stack.num; i++) {
-		if (!port_find_netdev(rnics, stack.name[i]))
+		port = port_find_netdev(rnics, stack.name[1], false);
+	none = !port || (port_is_inner(port) && !port_is_active(port));
+	for (i = 1; none && i < stack.num; i++) {
+		if (!port_find_netdev(rnics, stack.name[i], false))
 			continue;
 		snprintf(text, size, "the RoCE port of %s is only below %s",
 			 ctl_netdev_clean(below, stack.name[i]), name);

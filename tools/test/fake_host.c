@@ -2,8 +2,8 @@
 /*
  * Fake host for tests of smcctl, a library preloaded into it: everything but netlink. It provides
  * the names of network devices. Settings in the environment:
- *   FAKE_PROC     folder with the files of the module in /proc, and the RNICs in /sys; its folder
- *                 pids, if there is one, has the processes
+ *   FAKE_PROC     folder with the files of the module in /proc, and the RNICs and netdevs in
+ *                 /sys; its folder pids, if there is one, has the processes
  *   FAKE_NETNS    folder with self, 1, 2, ... for /proc/PID/ns/net, and names for /run/netns. A
  *                 file is a namespace, the word in it what FAKE_NL becomes there; "gone": setns()
  *                 finds that there is none any more; "reaped": open() finds no process any more
@@ -12,6 +12,7 @@
  *   FAKE_FAMILY   AF_SMC sockets exist; they are TCP sockets
  *   FAKE_CONNECT  errno of connect(), 0: success
  *   FAKE_NETDEV   name of all netdevs
+ *   FAKE_LO       name of the netdev that is lo otherwise, the one of the port in fake_netlink.c
  *   FAKE_SETTING  errno of writing a setting
  *   FAKE_CLOCK    the clock advances only in nanosleep()
  */
@@ -38,6 +39,7 @@
 #define STAT NET "smc_"
 #define SYS "/proc/sys/net/smc/"
 #define IB "/sys/class/infiniband"
+#define NETDEVS "/sys/class/net/"
 #define MODULE "/sys/module/smc/"
 #define PROC "/proc"
 #define NETNS "/run/netns"
@@ -72,6 +74,7 @@ static const char *path_translate(const char *path, char *own, size_t size)
 	} places[] = {
 		{ STAT, sizeof(NET) - 1 }, { SYS, sizeof("/proc/sys/") - 1 },
 		{ IB, sizeof("/sys/class/") - 1 }, { MODULE, sizeof("/sys/module/") - 1 },
+		{ NETDEVS, sizeof("/sys/class/") - 1 },
 	};
 	const char *dir = getenv("FAKE_PROC");
 	size_t i;
@@ -225,10 +228,13 @@ DIR *fake_opendir(const char *path)
 char *fake_indextoname(unsigned int index, char *name)
 {
 	static const char * const names[] = { [1] = "lo", [7] = "eth7", [8] = "eth0" };
+	const char *own;
 
 	if (index < ARRAY_SIZE(names) && names[index]) {
-		snprintf(name, IF_NAMESIZE, "%s",
-			 getenv("FAKE_NETDEV") ? getenv("FAKE_NETDEV") : names[index]);
+		own = index == 1 ? getenv("FAKE_LO") : NULL;
+		if (!own)
+			own = getenv("FAKE_NETDEV");
+		snprintf(name, IF_NAMESIZE, "%s", own ? own : names[index]);
 		return name;
 	}
 	errno = ENXIO;

@@ -106,6 +106,32 @@ expect 'smc_lo between namespaces' 'ok port 1 of rxe0, smc_lo: if the peer is on
 expect 'smc_lo without consent' 'no port 1 of rxe0, of netdev eth9, is not active' \
 	named eth9 state lonely rnic 10.0.0.9
 expect_match 'smc_lo without consent: reason' '*0x03038003*' named eth9 ctl lonely -j check 10.0.0.9
+# ... but not that of the route: a VLAN or macvlan device over it, and the same with an RNIC
+mkdir -p "$FAKE_PROC/net/eth7/lower_eth9"
+export FAKE_LO=eth9
+expect 'smc_lo below a macvlan device' 'no no RoCE port of netdev eth7' state normal rnic 10.1.0.9
+expect_match 'smc_lo below a macvlan device: reason' '*0x03030000*' ctl normal -j check 10.1.0.9
+echo DEVTYPE=vlan >"$FAKE_PROC/net/eth7/uevent"
+expect 'smc_lo below a VLAN device' 'no no RoCE port of netdev eth7' state normal rnic 10.1.0.9
+expect_match 'smc_lo below a VLAN device: reason' '*0x03030000*' ctl normal -j check 10.1.0.9
+echo rxe >"$FAKE_PROC/infiniband/rxe0/node_desc"
+expect 'an RNIC below a VLAN device' 'ok port 1 of rxe0, of netdev eth7' state normal rnic 10.1.0.9
+rm "$FAKE_PROC/net/eth7/uevent"
+expect 'an RNIC below a macvlan device' 'no the RoCE port of eth9 is only below eth7' \
+	state normal rnic 10.1.0.9
+expect 'an RNIC with the PNET ID' 'ok port 1 of rxe0, with PNET ID NET1' state normal rnic 10.2.0.9
+rm -r "$FAKE_PROC/net/eth7"
+# the route's netdev has a PNET ID, which says nothing about smc_lo
+echo smc_lo >"$FAKE_PROC/infiniband/rxe0/node_desc"
+expect 'smc_lo with the PNET ID' 'no no RoCE port with PNET ID NET1' state normal rnic 10.2.0.9
+export FAKE_LO=eth0
+expect 'smc_lo on a netdev with a PNET ID' \
+	'ok port 1 of rxe0, smc_lo: if the peer is on this host and allows it' \
+	state normal rnic 10.2.0.9
+expect 'smc_lo without consent, PNET ID' 'no no RoCE port with PNET ID NET1' \
+	state lonely rnic 10.2.0.9
+expect_match 'smc_lo without consent, PNET ID: reason' '*0x03038001*' ctl lonely -j check 10.2.0.9
+unset FAKE_LO
 unclear='unknown not known whether SMC would be faster than TCP'
 expect 'no port' "$unclear: no active RNIC is known" state normal speed 10.1.0.9
 expect 'no port, as JSON' 0 faster normal 10.1.0.9
