@@ -96,6 +96,8 @@ static enum smc_hs_next client_propose(struct smc_hs_ctx *ctx)
 	ctx->peer.one_port = !smc_ib_has_second_port(ctx->net);
 	if (ctx->peer.one_port)
 		smc_native_tag_set_one_port(p);
+	if (ctx->path.inner)
+		smc_native_tag_set_inner(p);
 	client_offer_v2(ctx, p);
 	client_offer_v1(ctx, p);
 	smc_hs_put_netdev(ctx);
@@ -161,6 +163,20 @@ static u32 client_check_v1(struct smc_hs_ctx *ctx, const struct smc_clc_accept *
 	return 0;
 }
 
+/*
+ * Check that the server of a path within the host is on this host. 0, or the diagnosis code. The
+ * GID need not be the address of the TCP connection: the group may have begun with another one of
+ * the same netdev.
+ */
+static u32 client_check_inner(const struct smc_hs_ctx *ctx)
+{
+	const struct in6_addr *gid = (const struct in6_addr *)ctx->peer.gid.raw;
+
+	if (!ctx->path.inner || (smc_hs_id_is_own(ctx->peer.id) && smc_ib_has_inner_gid(gid)))
+		return 0;
+	return SMC_CLC_DECL_NOT_INNER;
+}
+
 /* Parse and check the Accept, and copy version, ID, GID and MAC of the peer. */
 static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 {
@@ -186,7 +202,7 @@ static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
 	memcpy(ctx->peer.id, a->peer_id, SMC_PEER_ID_LEN);
 	memcpy(ctx->peer.gid.raw, a->gid, SMC_GID_LEN);
 	memcpy(ctx->peer.mac, a->mac, SMC_MAC_LEN);
-	reason = smc_hs_check_inner(ctx);
+	reason = client_check_inner(ctx);
 	return reason ? smc_hs_decline(ctx, reason) : HS_GO;
 }
 
@@ -290,7 +306,8 @@ static enum smc_hs_next client_run_llc(struct smc_hs_ctx *ctx)
 				   "neither ADD LINK nor Decline after CONFIRM LINK");
 	case HS_LLC_BROKEN:
 		/* a server that did not receive our response declines, and both ends use TCP */
-		smc_hs_cache_host(ctx, SMC_CLC_DECL_LINK_READY);
+		if (!ctx->path.inner)
+			smc_hs_cache_host(ctx, SMC_CLC_DECL_LINK_READY);
 		smc_hs_await_clc(ctx, SMC_CLC_DECLINE, T_ADD_LINK_CLNT);
 		return HS_END;
 	case HS_LLC_ENDED:

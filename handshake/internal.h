@@ -176,7 +176,7 @@ enum smc_hs_next smc_hs_take_end(struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_alloc_msgs(struct smc_hs_ctx *ctx);
 void smc_hs_set_host(struct smc_hs *hs);
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
-u32 smc_hs_check_inner(const struct smc_hs_ctx *ctx);
+bool smc_hs_id_is_own(const u8 *peer_id);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
 void smc_hs_put_netdev(struct smc_hs_ctx *ctx);
 bool smc_hs_unpark_path(struct smc_hs_ctx *ctx);
@@ -188,6 +188,7 @@ int smc_hs_set_peer_rmbe(struct smc_hs_ctx *ctx, const struct smc_clc_accept *ms
 			 struct smc_link *link);
 int smc_hs_create_group(struct smc_hs_ctx *ctx, enum smc_role role, bool direct);
 int smc_hs_create_conn(struct smc_hs_ctx *ctx);
+u32 smc_hs_broken_reason(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 				     const struct smc_clc_accept *peer_end);
 enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_llc w);

@@ -129,6 +129,9 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 	struct smc_peer *peer = &ctx->peer;
 	u32 reason2, reason1;
 
+	/* an RNIC of ours cannot reach the client's queue pair of smc_lo */
+	if (smc_native_tag_inner(p) && !ctx->path.inner)
+		return smc_hs_decline(ctx, SMC_CLC_DECL_NOT_INNER);
 	memcpy(peer->id, p->peer_id, SMC_PEER_ID_LEN);
 	memcpy(peer->mac, p->mac, SMC_MAC_LEN);
 	peer->caps = smc_peer_caps_of_proposal(p);
@@ -143,16 +146,13 @@ static enum smc_hs_next server_choose_version(struct smc_hs_ctx *ctx)
 		memcpy(peer->gid.raw, p->v2.gid, SMC_GID_LEN);
 		/* incompatible limits decline: version 1 must not be used to evade them */
 		reason2 = server_negotiate_limits(ctx, &p->v2);
-		if (!reason2)
-			reason2 = smc_hs_check_inner(ctx);
 		return reason2 ? smc_hs_decline(ctx, reason2) : HS_GO;
 	}
 	reason1 = server_check_v1(ctx);
 	if (reason1)
 		return smc_hs_decline(ctx, server_is_offered_rdma(p->v2_type) ? reason2 : reason1);
 	server_use_v1(ctx);
-	reason1 = smc_hs_check_inner(ctx);
-	return reason1 ? smc_hs_decline(ctx, reason1) : HS_GO;
+	return HS_GO;
 }
 
 /* The link of the group was chosen by the policy of the namespace: the socket may have its own. */
@@ -371,7 +371,7 @@ static enum smc_hs_next server_run_llc(struct smc_hs_ctx *ctx)
 
 	smc_clc_rx_reset(&ctx->msgs->rx);
 	if (smc_llc_fc_confirm_link(ctx->link))
-		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);
+		return smc_hs_decline(ctx, smc_hs_broken_reason(ctx));
 	w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_RETRY);
 	if (w == HS_LLC_TIMEOUT && !smc_llc_fc_confirm_link(ctx->link))
 		w = smc_hs_await_llc(ctx, SMC_LLC_FC_CONFIRM, T_CONFIRM_LINK - T_CONFIRM_RETRY);

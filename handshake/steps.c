@@ -84,11 +84,16 @@ static bool hs_get_addrs(struct smc_hs_ctx *ctx)
 	return sk->sk_family == AF_INET6;
 }
 
-/*
- * Check whether a peer ID is that of this host. It can be forged: then smc_lo does not find the
- * queue pair that the peer names (loopback/qp.c).
+/**
+ * smc_hs_id_is_own() - check whether a peer ID is that of this host
+ * @peer_id: of a Proposal or Accept
+ *
+ * It can be forged: then smc_lo does not find the queue pair that the peer names (loopback/qp.c).
+ * Process context.
+ *
+ * Return: true if so.
  */
-static bool hs_id_is_own(const u8 *peer_id)
+bool smc_hs_id_is_own(const u8 *peer_id)
 {
 	u8 own[SMC_PEER_ID_LEN];
 
@@ -98,38 +103,21 @@ static bool hs_id_is_own(const u8 *peer_id)
 
 /*
  * Return the peer's address if the peer may be on this host. A client does not know, and offers
- * smc_lo to the address alone; its Proposal tells the server.
+ * smc_lo to the address alone; its Proposal tells the server. All GIDs that the Proposal offers are
+ * that address: the version may still change.
  */
 static const struct in6_addr *hs_inner_peer(const struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_proposal *p;
-	const u8 *gid;
 
 	if (!ctx->hs->server)
 		return &ctx->daddr;
 	p = &ctx->msgs->proposal;
-	gid = p->has_v2 ? p->v2.gid : p->gid;
-	if (!hs_id_is_own(p->peer_id) || memcmp(gid, &ctx->daddr, SMC_GID_LEN))
+	if (!smc_native_tag_inner(p) || !smc_hs_id_is_own(p->peer_id) ||
+	    (p->has_v2 && memcmp(p->v2.gid, &ctx->daddr, SMC_GID_LEN)) ||
+	    (p->v1_type != SMC_CLC_OFFER_NONE && memcmp(p->gid, &ctx->daddr, SMC_GID_LEN)))
 		return NULL;
 	return &ctx->daddr;
-}
-
-/**
- * smc_hs_check_inner() - check that the peer of a path within the host is on this host
- * @ctx: handshake with path and peer
- *
- * The GID need not be the address of the TCP connection: the group may have begun with another one
- * of the same netdev. Process context.
- *
- * Return: 0, or the diagnosis code to decline with.
- */
-u32 smc_hs_check_inner(const struct smc_hs_ctx *ctx)
-{
-	const struct in6_addr *gid = (const struct in6_addr *)ctx->peer.gid.raw;
-
-	if (!ctx->path.inner || (hs_id_is_own(ctx->peer.id) && smc_ib_has_inner_gid(gid)))
-		return 0;
-	return SMC_CLC_DECL_NOT_INNER;
 }
 
 /**
@@ -493,6 +481,20 @@ int smc_hs_create_conn(struct smc_hs_ctx *ctx)
 }
 
 /**
+ * smc_hs_broken_reason() - return why to decline, now that the link is broken
+ * @ctx: handshake, first contact
+ *
+ * Over smc_lo either namespace has withdrawn its consent since the path was chosen, or a netdev has
+ * gone down: no failure of an RNIC, which clients would remember.
+ *
+ * Return: diagnosis code.
+ */
+u32 smc_hs_broken_reason(const struct smc_hs_ctx *ctx)
+{
+	return ctx->path.inner ? SMC_CLC_DECL_NOT_INNER : SMC_CLC_DECL_LINK_READY;
+}
+
+/**
  * smc_hs_connect_link() - connect the first link of a new group
  * @ctx: handshake, first contact, with a connection
  * @peer_end: the peer's Accept or Confirm
@@ -506,14 +508,15 @@ enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 				     const struct smc_clc_accept *peer_end)
 {
 	struct smc_link *link = ctx->link;
+	int rc;
 
 	link->peer_qpn = peer_end->qpn;
 	link->peer_psn = peer_end->psn;
 	link->mtu = min(peer_end->mtu, link->path.gid.mtu);
-	/* over smc_lo: either namespace may have withdrawn its consent since the path was chosen */
-	if (smc_link_connect(link))
-		return smc_hs_decline(ctx, ctx->path.inner ? SMC_CLC_DECL_NOT_INNER :
-							     SMC_CLC_DECL_LINK_READY);
+	rc = smc_link_connect(link);
+	if (rc)
+		return smc_hs_decline(ctx, rc == -EACCES || smc_link_is_ending(link) ?
+					   smc_hs_broken_reason(ctx) : SMC_CLC_DECL_LINK_READY);
 	if (smc_conn_register_buffers(ctx->conn))
 		return smc_hs_decline(ctx, SMC_CLC_DECL_BUF_REG);
 	smc_llc_fc_begin(link, &ctx->hs->wait);
@@ -539,7 +542,7 @@ enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_
 		smc_hs_cache_host(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 		return smc_hs_decline(ctx, SMC_CLC_DECL_TIMEOUT_CL);
 	case HS_LLC_BROKEN:
-		return smc_hs_decline(ctx, SMC_CLC_DECL_LINK_READY);
+		return smc_hs_decline(ctx, smc_hs_broken_reason(ctx));
 	case HS_LLC_ENDED:
 		return HS_END;
 	}

@@ -114,5 +114,8 @@ void peer_caps(void)
 	smc_native_tag_set_v1_over_v2(&p);
 	PROVE(smc_native_tag_v1_over_v2(&p) && !smc_native_tag_one_port(&p));
 	smc_native_tag_set_one_port(&p);
-	PROVE(smc_native_tag_v1_over_v2(&p) && smc_native_tag_one_port(&p));
+	PROVE(smc_native_tag_one_port(&p) && !smc_native_tag_inner(&p));
+	smc_native_tag_set_inner(&p);
+	PROVE(smc_native_tag_v1_over_v2(&p) && smc_native_tag_one_port(&p) &&
+	      smc_native_tag_inner(&p));
 }

@@ -581,6 +581,7 @@ static void peer_caps_wire(void)
 		smc_native_tag_set_proposal(&p);
 		smc_native_tag_set_v1_over_v2(&p);
 		smc_native_tag_set_one_port(&p);
+		smc_native_tag_set_inner(&p);
 		smc_native_tag_set_links(&p, 3);
 		smc_native_tag_set_fce(&v2.fce);
 		smc_native_tag_set_v1(&v1);
@@ -592,6 +593,7 @@ static void peer_caps_wire(void)
 		CHECK_EQ(smc_peer_caps_of_v1(&v1), caps);
 		CHECK_EQ(smc_native_tag_v1_over_v2(&p), version > 0);
 		CHECK_EQ(smc_native_tag_one_port(&p), version > 0);
+		CHECK_EQ(smc_native_tag_inner(&p), version > 0);
 		CHECK_EQ(smc_native_tag_links(&p), version ? 3 : 0);
 		CHECK_EQ(smc_peer_caps_fce_links_max(&v2.fce), version ? 8 : 2);
 		for (bit = 0; bit < 24; bit++) {
@@ -605,6 +607,7 @@ static void peer_caps_wire(void)
 			CHECK_EQ(smc_peer_caps_of_v1(&v1), 0);
 			CHECK(!smc_native_tag_v1_over_v2(&p));
 			CHECK(!smc_native_tag_one_port(&p));
+			CHECK(!smc_native_tag_inner(&p));
 			CHECK_EQ(smc_native_tag_links(&p), 0);
 			CHECK_EQ(smc_peer_caps_fce_links_max(&v2.fce), 2);
 			p.vendor_oui[bit / 8] ^= flip;
@@ -643,22 +646,26 @@ static void peer_caps_flags(void)
 	u8 buf[MSG_MAX];
 	int len, flags;
 
-	for (flags = 0; flags < 4; flags++) {
+	for (flags = 0; flags < 8; flags++) {
 		smc_native_tag_set_proposal(&p);
 		if (flags & SMC_NATIVE_TAG_V1_OVER_V2)
 			smc_native_tag_set_v1_over_v2(&p);
 		if (flags & SMC_NATIVE_TAG_ONE_PORT)
 			smc_native_tag_set_one_port(&p);
+		if (flags & SMC_NATIVE_TAG_INNER)
+			smc_native_tag_set_inner(&p);
 		len = smc_clc_build_proposal(&p, buf, sizeof(buf));
 		REQUIRE(len == 156);
 		CHECK_EQ(buf[56], flags);
 		REQUIRE(!smc_clc_parse_proposal(buf, (size_t)len, &q));
 		CHECK_EQ(smc_native_tag_v1_over_v2(&q), flags & 1);
-		CHECK_EQ(smc_native_tag_one_port(&q), flags >> 1);
+		CHECK_EQ(smc_native_tag_one_port(&q), flags >> 1 & 1);
+		CHECK_EQ(smc_native_tag_inner(&q), flags >> 2);
 		/* later flags change nothing */
-		q.vendor_opt[1] |= 0xfc;
+		q.vendor_opt[1] |= 0xf8;
 		CHECK_EQ(smc_native_tag_v1_over_v2(&q), flags & 1);
-		CHECK_EQ(smc_native_tag_one_port(&q), flags >> 1);
+		CHECK_EQ(smc_native_tag_one_port(&q), flags >> 1 & 1);
+		CHECK_EQ(smc_native_tag_inner(&q), flags >> 2);
 	}
 }
 

@@ -45,6 +45,12 @@
  */
 #define SMC_NATIVE_TAG_ONE_PORT		0x02
 
+/*
+ * Flag of a Proposal: the client takes the server for a namespace of its own host, and its GIDs are
+ * those of smc_lo. Without it they may be the same ones of an RNIC on that netdev.
+ */
+#define SMC_NATIVE_TAG_INNER		0x04
+
 /**
  * enum smc_peer_cap - What a peer can do beyond the RFC, or does where the RFC leaves a choice
  * @SMC_CAP_ACCEPT_V1_TAG: Reads the tag in the reserved bytes of an Accept of version 1. The server
@@ -238,6 +244,26 @@ static inline void smc_native_tag_set_one_port(struct smc_clc_proposal *p)
 static inline bool smc_native_tag_one_port(const struct smc_clc_proposal *p)
 {
 	return smc_peer_caps_of_proposal(p) && p->vendor_opt[1] & SMC_NATIVE_TAG_ONE_PORT;
+}
+
+/**
+ * smc_native_tag_set_inner() - Offer a path within the host
+ * @p: tagged Proposal about to be built
+ */
+static inline void smc_native_tag_set_inner(struct smc_clc_proposal *p)
+{
+	p->vendor_opt[1] |= SMC_NATIVE_TAG_INNER;
+}
+
+/**
+ * smc_native_tag_inner() - Check whether the client offers a path within the host
+ * @p: parsed Proposal
+ *
+ * Return: true if so.
+ */
+static inline bool smc_native_tag_inner(const struct smc_clc_proposal *p)
+{
+	return smc_peer_caps_of_proposal(p) && p->vendor_opt[1] & SMC_NATIVE_TAG_INNER;
 }
 
 /**
