@@ -29,13 +29,16 @@
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <net/addrconf.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_verbs.h>
@@ -46,6 +49,7 @@
 #define LO_PKEY		0xffff	/* the default one, full member */
 #define LO_GIDS		256
 #define LO_MAX_MSG	BIT(31)
+#define LO_REPORT_GAP	(HZ / 20)
 
 /* All devices, from before their registration until they are freed. */
 static LIST_HEAD(lo_devices);
@@ -84,7 +88,7 @@ static int lo_device_query(struct ib_device *ib, struct ib_device_attr *attr,
 
 static int lo_port_query(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
-	bool up = READ_ONCE(lo_device_from_ib(ib)->up);
+	bool up = READ_ONCE(lo_device_from_ib(ib)->shown);
 
 	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
@@ -221,6 +225,8 @@ static void lo_device_release(struct ib_device *ib)
 	mutex_lock(&lo_devices_mutex);
 	list_del_init(&dev->entry);
 	mutex_unlock(&lo_devices_mutex);
+	/* nobody finds the device, and schedules it again */
+	cancel_delayed_work_sync(&dev->report);
 	lo_device_drop_netdev(dev);
 	free_percpu(dev->stats);
 	xa_destroy(&dev->mrs);
@@ -245,14 +251,40 @@ static void lo_device_report(struct lo_device *dev)
 		.event = dev->up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
 	};
 
+	lockdep_assert_held(&lo_devices_mutex);
 	if (!ib_device_try_get(&dev->ib))
 		return;
-	if (dev->up != dev->reported)
+	WRITE_ONCE(dev->shown, dev->up);
+	if (dev->changed)
 		ib_dispatch_event(&event);
-	dev->reported = dev->up;
+	dev->changed = false;
+	dev->reported_at = jiffies;
 	if (dev->gone)
 		ib_unregister_device_queued(&dev->ib);
 	ib_device_put(&dev->ib);
+}
+
+static void lo_device_report_later(struct work_struct *work)
+{
+	struct lo_device *dev = container_of(to_delayed_work(work), struct lo_device, report);
+
+	mutex_lock(&lo_devices_mutex);
+	/* lo_port_check() has reported that, or will do so when the device is there again */
+	if (!dev->gone)
+		lo_device_report(dev);
+	mutex_unlock(&lo_devices_mutex);
+}
+
+/*
+ * Each report is work for all users of RDMA on the host, and a container can change its consent as
+ * often as it wants: so there is LO_REPORT_GAP from one to the next. It loses nothing by that: the
+ * device itself goes by the state that is true.
+ */
+static void lo_device_schedule_report(struct lo_device *dev)
+{
+	unsigned long due = dev->reported_at + LO_REPORT_GAP;
+
+	schedule_delayed_work(&dev->report, time_before(jiffies, due) ? due - jiffies : 0);
 }
 
 /*
@@ -267,10 +299,16 @@ static void lo_port_check(struct lo_device *dev)
 	lockdep_assert_held(&lo_devices_mutex);
 	if (up != dev->up) {
 		WRITE_ONCE(dev->up, up);
+		dev->changed = true;
+		if (!up)
+			WRITE_ONCE(dev->shown, false);
 		if (!up && dev->outward)
 			lo_qp_cut_off_all(dev);
 	}
-	lo_device_report(dev);
+	if (dev->gone)
+		lo_device_report(dev);
+	else if (dev->changed)
+		lo_device_schedule_report(dev);
 }
 
 static void lo_netdev_check_port(const struct net_device *ndev, bool gone)
@@ -376,29 +414,36 @@ static int lo_device_init(struct lo_device *dev, struct net_device *ndev)
 	dev_hold(ndev);
 	dev->outward = !(ndev->flags & IFF_LOOPBACK);
 	INIT_LIST_HEAD(&dev->entry);
+	INIT_DELAYED_WORK(&dev->report, lo_device_report_later);
+	dev->reported_at = jiffies - LO_REPORT_GAP;
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 	strscpy(dev->ib.node_desc, "smc_lo", sizeof(dev->ib.node_desc));
 	ib_set_device_ops(&dev->ib, &lo_ops);
 	return 0;
 }
 
-/* No netdev gets two devices. */
+/*
+ * No netdev gets two devices. RTNL: NETDEV_UNREGISTER comes before this, then nobody enters, or
+ * after it, then it finds the device. A netdev that changes its namespace has changed it, or not
+ * begun to: otherwise the old namespace could be freed while lo_consent_given() looks at it.
+ */
 static int lo_device_enter(struct lo_device *dev)
 {
 	struct lo_device *other;
 	int rc = 0;
 
+	rtnl_lock();
 	mutex_lock(&lo_devices_mutex);
 	list_for_each_entry(other, &lo_devices, entry) {
 		if (other->ndev == dev->ndev && !other->gone)
 			rc = -EEXIST;
 	}
-	/* RTNL is not held: this may be late for NETDEV_UNREGISTER */
-	if (!rc && READ_ONCE(dev->ndev->reg_state) != NETREG_REGISTERED)
+	if (!rc && dev->ndev->reg_state != NETREG_REGISTERED)
 		rc = -ENODEV;
 	if (!rc)
 		list_add_tail(&dev->entry, &lo_devices);
 	mutex_unlock(&lo_devices_mutex);
+	rtnl_unlock();
 	return rc;
 }
 
@@ -436,7 +481,8 @@ static int lo_device_create(const char *name, struct net_device *ndev)
 		return -EOPNOTSUPP;
 	}
 	if (!lo_netdev_is_suited(ndev)) {
-		pr_err("%s is neither a loopback device nor one of Ethernet\n", ndev->name);
+		pr_err("%s is neither a loopback nor an Ethernet device, or is a VLAN device\n",
+		       ndev->name);
 		return -EINVAL;
 	}
 	return lo_device_register(name, ndev);

@@ -15,6 +15,7 @@
 #include <linux/percpu.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
@@ -64,9 +65,14 @@ struct lo_stats {
  * @mrs: regions by key without its low byte; an entry holds a reference
  * @next_key: for xa_alloc_cyclic()
  * @stats: per CPU; changed with softirqs disabled
- * @up: the port is active: the netdev is up, and with @outward its namespace consents; written
+ * @up: the port can be used: the netdev is up, and with @outward its namespace consents; written
  *	under lo_devices_mutex
- * @reported: what the RDMA core and its users know of @up; lo_devices_mutex
+ * @shown: the state that the port shows: down as soon as it is not @up, active when that is
+ *	reported, since smc.ko believes the report
+ * @changed: @up has changed since it was reported, perhaps back: the RDMA core may have asked
+ *	meanwhile; lo_devices_mutex
+ * @reported_at: jiffies of the last report; likewise
+ * @report: reports @up
  */
 struct lo_device {
 	struct ib_device ib;
@@ -79,7 +85,10 @@ struct lo_device {
 	u32 next_key;
 	struct lo_stats __percpu *stats;
 	bool up;
-	bool reported;
+	bool shown;
+	bool changed;
+	unsigned long reported_at;
+	struct delayed_work report;
 };
 
 /**

@@ -697,6 +697,29 @@ static void loopback_peers(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(env->c.recv[0], 2, MSG));
 }
 
+/* Take a GID of the device that is not of its own netdev: the run has made a VLAN device. */
+static void peers_take_vlan_gid(struct kunit *test, const struct lo_end *end,
+				struct smc_qp_attr *attr)
+{
+	const struct net_device *own = container_of(end->dev, struct lo_device, ib)->ndev;
+	const struct ib_gid_attr *gid;
+	bool found = false;
+
+	for (int i = 0; i < 256 && !found; i++) {
+		gid = rdma_get_gid_attr(end->dev, 1, i);
+		if (IS_ERR(gid))
+			continue;
+		found = rcu_access_pointer(gid->ndev) != own &&
+			gid->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP;
+		if (found) {
+			attr->sgid = gid->gid;
+			attr->sgid_index = i;
+		}
+		rdma_put_gid_attr(gid);
+	}
+	KUNIT_ASSERT_TRUE(test, found);
+}
+
 /* A queue pair of another device is refused, unless all that stands in lo_qp_may_reach() holds. */
 static void loopback_peers_refused(struct kunit *test)
 {
@@ -712,16 +735,18 @@ static void loopback_peers_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
 	/* from lo, and to lo, whose device is for one namespace */
 	attr = lo_attr(&env->a, &env->d);
-	attr.dgid = env->a.gid;
 	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->a.dev, env->a.qp, &attr), -EACCES);
 	attr = lo_attr(&env->c, &env->a);
-	attr.dgid = env->d.gid;
 	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
 	/* none, and an own one */
 	attr = lo_attr(&env->c, &env->d);
 	attr.peer_qpn = 0xfffffe;
 	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
 	attr = lo_attr(&env->c, &env->c);
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	/* the own GID is that of a VLAN device over the netdev */
+	attr = lo_attr(&env->c, &env->d);
+	peers_take_vlan_gid(test, &env->c, &attr);
 	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
 	/* the port of either is not active */
 	attr = lo_attr(&env->c, &env->d);
@@ -756,21 +781,82 @@ static void loopback_peers_cut_off(struct kunit *test)
 	lo_expect(test, &env->d, 2, IB_WC_WR_FLUSH_ERR, &wc);
 }
 
-/* The number of the other end belongs to a queue pair of another device meanwhile. */
+/*
+ * The number of the other end belongs to a queue pair of another device meanwhile: one end notices,
+ * the one that sends, or the one that receives.
+ */
 static void loopback_peers_renumbered(struct kunit *test)
 {
 	struct lo_env *env = test->priv;
 	struct lo_qp *b = container_of(env->b.qp, struct lo_qp, ib);
+	struct lo_qp *d;
 	struct ib_wc wc;
 
 	lo_connect_both(test, env);
-	peers_begin(test, env);
+	peers_connect(test, env);
+	d = container_of(env->d.qp, struct lo_qp, ib);
 	b->dest_dev = container_of(env->c.dev, struct lo_device, ib)->num;
-	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->b, 0), 0);
-	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->a, 1, 1), 0);
-	lo_expect(test, &env->a, 1, IB_WC_RETRY_EXC_ERR, &wc);
-	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->b, 2, 1), 0);
-	lo_expect(test, &env->b, 2, IB_WC_RETRY_EXC_ERR, &wc);
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->a, 0), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->b, 1, 1), 0);
+	lo_expect(test, &env->b, 1, IB_WC_RETRY_EXC_ERR, &wc);
+	d->dest_dev = container_of(env->a.dev, struct lo_device, ib)->num;
+	KUNIT_ASSERT_EQ(test, lo_post_recv(&env->d, 0), 0);
+	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->c, 2, 1), 0);
+	lo_expect(test, &env->c, 2, IB_WC_RETRY_EXC_ERR, &wc);
+}
+
+/**
+ * struct peers_events - events of a device
+ * @handler: of the RDMA core
+ * @count: how many there were
+ * @last: the last one
+ */
+struct peers_events {
+	struct ib_event_handler handler;
+	int count;
+	enum ib_event_type last;
+};
+
+static void peers_take_event(struct ib_event_handler *handler, struct ib_event *event)
+{
+	struct peers_events *events = container_of(handler, struct peers_events, handler);
+
+	events->count++;
+	events->last = event->event;
+}
+
+/* A port that flaps is not reported each time, but in the end as it is. */
+static void loopback_peers_flap(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct peers_events events = { };
+	unsigned long began, last;
+	enum ib_port_state state;
+	struct net_device *ndev;
+
+	peers_begin(test, env);
+	ndev = container_of(env->c.dev, struct lo_device, ib)->ndev;
+	INIT_IB_EVENT_HANDLER(&events.handler, env->c.dev, peers_take_event);
+	ib_register_event_handler(&events.handler);
+	began = jiffies;
+	rtnl_lock();
+	for (int i = 0; i < 100; i++) {
+		if (i % 2)
+			netif_carrier_on(ndev);
+		else
+			netif_carrier_off(ndev);
+		netdev_state_change(ndev);
+	}
+	rtnl_unlock();
+	last = jiffies;
+	msleep(500);
+	ib_unregister_event_handler(&events.handler);
+	KUNIT_EXPECT_GT(test, events.count, 0);
+	/* 20 a second, one at once, and one at the end */
+	KUNIT_EXPECT_LE(test, events.count, (last - began) * 20 / HZ + 2);
+	KUNIT_EXPECT_EQ(test, events.last, IB_EVENT_PORT_ACTIVE);
+	KUNIT_ASSERT_EQ(test, ib_get_cached_port_state(env->c.dev, 1, &state), 0);
+	KUNIT_EXPECT_EQ(test, state, IB_PORT_ACTIVE);
 }
 
 static struct kunit_case loopback_cases[] = {
@@ -791,6 +877,7 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_peers_refused),
 	KUNIT_CASE(loopback_peers_cut_off),
 	KUNIT_CASE(loopback_peers_renumbered),
+	KUNIT_CASE(loopback_peers_flap),
 	{ }
 };
 

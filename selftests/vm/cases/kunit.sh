@@ -22,6 +22,11 @@ setup()
 			ip netns exec other /usr/sbin/rdma link add "lo$i_" type smc_lo netdev "in$i_" &&
 			wait_for 10 port_active "lo$i_" || return 1
 	done
+	# a GID of lo1 that is not of its netdev
+	modprobe -q 8021q
+	ip -n other link add link in1 name in1.5 type vlan id 5 &&
+		ip -n other addr add 10.5.0.1/24 dev in1.5 && ip -n other link set in1.5 up &&
+		wait_for 10 grep -q 0a05:0001 -r /sys/class/infiniband/lo1/ports/1/gids || return 1
 	load_smc
 }
 

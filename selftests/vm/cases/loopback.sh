@@ -7,7 +7,7 @@
 : "${TRAFFIC:=stream:16 random:4 pingpong:100 urgent:20 connects:100 burst:50 parallel:32 halfclose:256 reset:8192}"
 
 CASES="traffic:240 refused other_address namespaces:60 down rule memory:60 peers:240 peers_rule one_side:120
-	own_address:60 beside_rnic:90 withdrawn:120 consents removed:60 in_use:60 exclusive:90"
+	own_address:60 other_owner:60 beside_rnic:120 flips:60 withdrawn:120 consents removed:60 in_use:60 exclusive:90"
 export CASES
 
 CGROUPS=/sys/fs/cgroup
@@ -81,7 +81,7 @@ case_refused()
 	modprobe -q 8021q
 	ip link add link other0 name other0.5 type vlan id 5 || fail "no VLAN device"
 	/usr/sbin/rdma link add lo9 type smc_lo netdev other0.5 2> /dev/null && fail "made on other0.5"
-	expect "reason" "$(dmesg | grep -c 'smc_lo: other0.5 is neither a loopback device nor one of Ethernet')" -eq 1
+	expect "reason" "$(dmesg | grep -c 'smc_lo: other0.5 is neither a loopback nor an Ethernet device, or is a VLAN device')" -eq 1
 	ip link del other0.5
 	/usr/sbin/rdma link add lo9 type smc_lo netdev lo 2> /dev/null && fail "made twice"
 	expect "reason" "$(dmesg | grep -c 'smc_lo: lo has a device already')" -eq 1
@@ -386,7 +386,8 @@ case_one_side()
 
 has_gid() { grep -qs "$2" "/sys/class/infiniband/$1/ports/1/gids/"*; }
 
-# An address of lo, which is no GID of eth0: TCP. A second one of eth0 is.
+# An address of lo, which is no GID of eth0: TCP. A second one of eth0 is. One of IPv4 that several links may have is
+# not looked up.
 case_own_address()
 {
 	ip -n right addr add 10.8.8.3/32 dev lo
@@ -395,6 +396,55 @@ case_own_address()
 	ip -n right addr add 10.7.0.33/24 dev eth0
 	wait_for 10 has_gid lo-right ffff:0a07:0021 || fail "no GID"
 	between smc right left 10.7.0.33 stream:1
+	for p_ in left:2 right:3; do
+		ip -n "${p_%:*}" addr add "169.254.7.${p_#*:}/16" dev eth0
+		wait_for 10 has_gid "lo-${p_%:*}" "ffff:a9fe:070${p_#*:}" || fail "no GID"
+	done
+	between tcp right left 169.254.7.3 stream:1
+}
+
+# A consent changes more often than it can be reported: in the end it is what it was last.
+case_flips()
+{
+	# shellcheck disable=SC2016 # the shell in the namespace
+	ip netns exec right ash -c 'i=0; while [ $i -lt 500 ]; do
+		echo 0 > /proc/sys/net/smc/lo_peers; echo 1 > /proc/sys/net/smc/lo_peers; i=$((i + 1)); done'
+	wait_for 10 port_active lo-right || fail "lo-right is not active"
+	between smc right left 10.7.0.3 stream:1
+	consent right 0
+	between tcp right left 10.7.0.3 stream:1
+	consent right 1
+}
+
+# declined_by NAMESPACE: how often a server of it has declined a Proposal because of the path
+declined_by()
+{
+	ip netns exec "$1" /t/smcctl stats > /run/stats
+	# shellcheck disable=SC2016
+	awk -v reason=$NOT_INNER '$1 == "server" && $3 == reason { n = $2 } END { print n + 0 }' /run/stats
+}
+
+# The address of "third", which consents, is that of a server in "right", too, which does not have it as GID. The
+# client takes it for third's; the server declines the Proposal, and does not take an RNIC instead.
+other_owner()
+{
+	consent third 1
+	ip -n third addr add 10.8.9.9/32 dev eth0
+	wait_for 10 has_gid lo-third ffff:0a08:0909 || fail "no GID"
+	ip -n right addr add 10.8.9.9/32 dev lo
+	ip -n left route add 10.8.9.9 via 10.7.0.3
+	declined=$(declined_by right)
+	between tcp right left 10.8.9.9 stream:1
+	expect "Proposals that were declined" "$(($(declined_by right) - declined))" -ge 1
+	ip -n left route del 10.8.9.9
+	ip -n right addr del 10.8.9.9/32 dev lo
+	ip -n third addr del 10.8.9.9/32 dev eth0
+	consent third 0
+}
+
+case_other_owner()
+{
+	other_owner
 }
 
 # With an RNIC on the same netdevs: peers that consent do not use it, others do. Whichever came first, both learn
@@ -408,6 +458,7 @@ case_beside_rnic()
 		wait_for 10 port_active "rxe-$p_" || fail "rxe-$p_ is not active"
 	done
 	between smc right left 10.7.0.3 stream:1
+	other_owner
 	consent right 0
 	between rnic right left 10.7.0.3 stream:1
 	consent right 1
@@ -434,11 +485,12 @@ case_beside_rnic()
 
 ended_in() { [ "$(stat_in "$1" conn_abort)" -gt "$2" ]; }
 
-# the kernel reports it within a second
+# The kernel reports it within a second, and the port is down a moment before its connections are: the write waits
+# for that, and changes nothing.
 unplug()
 {
 	ip link set v3 down
-	wait_for 10 port_down lo-right
+	wait_for 10 port_down lo-right && ip netns exec right sysctl -q -w net.smc.lo_peers=1
 }
 
 # ends_with COMMAND...: a stream between left and right ends when this is done, and nothing more is copied
