@@ -38,10 +38,12 @@ static struct dst_entry *eligible_get_route(struct sock *sk)
 }
 
 static u32 eligible_find_path(struct net *net, struct net_device *ndev,
-			      const struct smc_rules_path *ends, struct smc_path *path, u16 *vlan)
+			      const struct smc_rules_path *ends, bool inner, struct smc_path *path,
+			      u16 *vlan)
 {
 	struct smc_ib_gids gids;
-	u32 reason = smc_path_find(net, ndev, &ends->local.addr, &ends->remote.addr, path, &gids);
+	u32 reason = smc_path_find(net, ndev, &ends->local.addr, inner ? &ends->remote.addr : NULL,
+				   path, &gids);
 
 	if (!reason)
 		*vlan = smc_path_vlan(ndev);
@@ -52,6 +54,7 @@ static u32 eligible_find_path(struct net *net, struct net_device *ndev,
  * smc_hs_check_eligible() - check rules, IPsec, route and path of a connection
  * @net: namespace
  * @clcsock: connected clcsock
+ * @inner: the path may be one within the host, if the peer has an address of it
  * @path: out, with the result 0: device and port; to be released with smc_path_put()
  * @vlan: out: VLAN
  * @count: a rule that matches counts the connection
@@ -60,7 +63,7 @@ static u32 eligible_find_path(struct net *net, struct net_device *ndev,
  *
  * Return: 0, or the diagnosis code that a handshake would decline with.
  */
-u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock,
+u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock, bool inner,
 			  struct smc_path *path, u16 *vlan, bool count)
 {
 	struct sock *sk = clcsock->sock->sk;
@@ -87,7 +90,7 @@ u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock,
 	ipsec = smc_clcsock_has_ipsec(clcsock, dst);
 	dst_release(dst);
 	reason = ipsec ? SMC_CLC_DECL_IPSEC :
-			 eligible_find_path(net, ndev, &ends, path, vlan);
+			 eligible_find_path(net, ndev, &ends, inner, path, vlan);
 	netdev_put(ndev, &tracker);
 	return reason;
 }

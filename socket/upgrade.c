@@ -769,17 +769,23 @@ static struct smc_lgr *upgrade_find_group(struct smc_sock *smc, bool count)
 	struct net *net = sock_net(smc_sock_sk(smc));
 	struct smc_rules_path ends;
 	struct smc_path path;
+	bool inner = true;
 	struct smc_lgr *lgr;
 	u16 vlan;
 	u32 rc;
 
-	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan, count);
-	if (rc)
-		return ERR_PTR(rc == SMC_CLC_DECL_NO_ROUTE ? -EAGAIN : -ENOENT);
 	smc_rules_path(smc->clcsock.sock->sk, &ends);
-	lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, &ends.local.addr, vlan, &path,
-				   SMC_CAP_UPGRADE);
-	smc_path_put(&path);
+	do {
+		rc = smc_hs_check_eligible(net, &smc->clcsock, inner, &path, &vlan, count);
+		if (rc)
+			return ERR_PTR(rc == SMC_CLC_DECL_NO_ROUTE ? -EAGAIN : -ENOENT);
+		lgr = smc_lgr_find_by_addr(net, &ends.remote.addr, &ends.local.addr, vlan, &path,
+					   SMC_CAP_UPGRADE);
+		smc_path_put(&path);
+		/* the peer may be elsewhere, and have the address of a namespace of this host */
+		inner = false;
+		count = false;
+	} while (!lgr && path.inner);
 	/* as one that is full */
 	if (lgr && !smc_upgrade_has_slot(lgr)) {
 		smc_lgr_put(lgr);
@@ -873,7 +879,7 @@ static enum smc_upgrade_reason upgrade_judge(struct smc_sock *smc, struct smc_lg
 	if (!upgrade_tcp_is_open(smc))
 		return SMC_UPGRADE_LATER;
 	/* a rule has counted the connection when it was accepted */
-	rc = smc_hs_check_eligible(net, &smc->clcsock, &path, &vlan, false);
+	rc = smc_hs_check_eligible(net, &smc->clcsock, lgr->peer.inner, &path, &vlan, false);
 	if (rc == SMC_CLC_DECL_NO_ROUTE)
 		return SMC_UPGRADE_LATER;
 	if (rc)

@@ -278,13 +278,13 @@ static void life_route(struct kunit *test)
 	csk = life_csk(&e);
 	dst = sk_dst_get(csk);
 	KUNIT_ASSERT_NOT_NULL(test, dst);
-	KUNIT_EXPECT_NE(test, smc_hs_check_eligible(&init_net, &e.smc->clcsock, &path, &vlan,
-						    false),
+	KUNIT_EXPECT_NE(test, smc_hs_check_eligible(&init_net, &e.smc->clcsock, true, &path,
+						    &vlan, false),
 			SMC_CLC_DECL_NO_ROUTE);
 	/* as if a route was changed */
 	container_of(dst, struct rtable, dst)->rt_genid--;
-	KUNIT_EXPECT_EQ(test, smc_hs_check_eligible(&init_net, &e.smc->clcsock, &path, &vlan,
-						    false),
+	KUNIT_EXPECT_EQ(test, smc_hs_check_eligible(&init_net, &e.smc->clcsock, true, &path,
+						    &vlan, false),
 			SMC_CLC_DECL_NO_ROUTE);
 	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(csk->sk_dst_cache), dst);
 	dst_release(dst);

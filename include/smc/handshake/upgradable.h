@@ -18,7 +18,7 @@ void smc_upgradable_forget(struct net *net, const struct in6_addr *addr, u16 por
 void smc_upgradable_answered(struct net *net, const struct in6_addr *addr, u16 port, bool unknown);
 
 /* handshake/eligible.c */
-u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock,
+u32 smc_hs_check_eligible(struct net *net, const struct smc_clcsock *clcsock, bool inner,
 			  struct smc_path *path, u16 *vlan, bool count);
 
 #endif
