@@ -249,13 +249,20 @@ static bool path_check_inner_port(struct smc_ib_device *dev, u8 port, void *arg)
 	return true;
 }
 
+static bool path_addr_is_of_link(const struct in6_addr *addr)
+{
+	if (ipv6_addr_v4mapped(addr))
+		return ipv4_is_linklocal_169(addr->s6_addr32[3]);
+	return ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL;
+}
+
 /*
  * Check whether the peer may be on this host, and both namespaces consent. An address of a link
  * says nothing: other links of this host may have it, too.
  */
 static bool path_peer_is_inner(struct path_search *s, const struct in6_addr *peer)
 {
-	if (!peer || s->loops || ipv6_addr_type(peer) & IPV6_ADDR_LINKLOCAL)
+	if (!peer || s->loops || path_addr_is_of_link(peer))
 		return false;
 	smc_ib_walk_ports(s->net, path_check_inner_port, s);
 	return s->own_inner && smc_ib_has_inner_gid(peer);
