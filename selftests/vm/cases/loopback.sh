@@ -7,7 +7,7 @@
 : "${TRAFFIC:=stream:16 random:4 pingpong:100 urgent:20 connects:100 burst:50 parallel:32 halfclose:256 reset:8192}"
 
 CASES="traffic:240 refused other_address namespaces:60 down rule memory:60 peers:240 peers_rule one_side:120
-	own_address:60 other_owner:60 beside_rnic:120 flips:60 withdrawn:120 consents removed:60 in_use:60 exclusive:90"
+	own_address:60 other_owner:60 beside_rnic:120 upgraded:180 flips:60 withdrawn:120 consents removed:60 in_use:60 exclusive:90"
 export CASES
 
 CGROUPS=/sys/fs/cgroup
@@ -481,6 +481,62 @@ case_beside_rnic()
 		/usr/sbin/rdma link delete "rxe-$p_"
 	done
 	rmmod rdma_rxe
+}
+
+# upgrades SERVER CLIENT ADDRESS: connections that begin as TCP change over
+upgrades()
+{
+	u1_=$(stat_in "$1" upgraded) u2_=$(stat_in "$2" upgraded)
+	run_in "$1" /t/smc_traffic server --family smc &
+	server=$!
+	run_in "$2" /t/smc_traffic client --connect "$3" --family smc --wait 10 --quit stream:8 stream:8 ||
+		fail "client ended with $?"
+	wait "$server" || fail "server ended with $?"
+	expect "upgrades of $1" "$(stat_in "$1" upgraded)" -gt "$u1_"
+	expect "upgrades of $2" "$(stat_in "$2" upgraded)" -gt "$u2_"
+}
+
+# Connections change over to smc_lo. Those over an RNIC still do so when a third namespace takes the address of the
+# other end, which one of them then finds on this host.
+case_upgraded()
+{
+	for p_ in left right; do
+		ip netns exec $p_ sysctl -q -w net.smc.upgrade_bytes=20000
+	done
+	# groups announce it when they begin
+	consent right 0
+	consent right 1
+	c0_=$(copied)
+	upgrades right left 10.7.0.3
+	expect "bytes that were copied" "$(($(copied) - c0_))" -ge 1048576
+	consent right 0
+	modprobe rdma_rxe || skip "no rdma_rxe"
+	for p_ in left right; do
+		ip netns exec $p_ /usr/sbin/rdma link add rxe-$p_ type rxe netdev eth0 || fail "no rxe-$p_"
+		wait_for 10 port_active rxe-$p_ || fail "rxe-$p_ is not active"
+	done
+	c0_=$(copied)
+	upgrades right left 10.7.0.3
+	upgrades left right 10.7.0.2
+	modprobe -q dummy
+	ip netns exec third sysctl -q -w net.ipv4.conf.all.arp_ignore=1 net.smc.lo_peers=1
+	ip -n third link add in0 type dummy || fail "no in0"
+	ip -n third addr add 10.7.0.3/32 dev in0
+	ip -n third link set in0 up
+	ip netns exec third /usr/sbin/rdma link add lo-in0 type smc_lo netdev in0 || fail "no lo-in0"
+	wait_for 10 port_active lo-in0 || fail "lo-in0 is not active"
+	wait_for 10 has_gid lo-in0 ffff:0a07:0003 || fail "no GID"
+	upgrades right left 10.7.0.3
+	upgrades left right 10.7.0.2
+	expect "bytes that were copied" "$(($(copied) - c0_))" -lt 65536
+	ip -n third link del in0
+	for p_ in left right; do
+		/usr/sbin/rdma link delete rxe-$p_
+		ip netns exec $p_ sysctl -q -w net.smc.upgrade_bytes=0
+	done
+	rmmod rdma_rxe
+	consent third 0
+	consent right 1
 }
 
 ended_in() { [ "$(stat_in "$1" conn_abort)" -gt "$2" ]; }
