@@ -4,6 +4,7 @@
  * pairs end. The run makes the devices before it loads the module: one on the lo of a namespace
  * that no other suite uses, and two on further netdevs there, for pairs that reach another device.
  */
+#include <linux/etherdevice.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/scatterlist.h>
@@ -859,6 +860,23 @@ static void loopback_peers_flap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, state, IB_PORT_ACTIVE);
 }
 
+/* The host is not named after the netdev of a container, also where there is no RNIC. */
+static void loopback_peers_id(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	u8 id[8];
+
+	peers_begin(test, env);
+	smc_ib_get_peer_id(id);
+	for (int i = 0; i < 2; i++) {
+		const struct ib_device *dev = i ? env->c.dev : env->d.dev;
+		const struct lo_device *lo = container_of(dev, struct lo_device, ib);
+
+		KUNIT_EXPECT_FALSE(test, is_zero_ether_addr(lo->ndev->dev_addr));
+		KUNIT_EXPECT_FALSE(test, ether_addr_equal_unaligned(id + 2, lo->ndev->dev_addr));
+	}
+}
+
 static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_write),
 	KUNIT_CASE_PARAM(loopback_pages, loopback_extent_gen_params),
@@ -878,6 +896,7 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_peers_cut_off),
 	KUNIT_CASE(loopback_peers_renumbered),
 	KUNIT_CASE(loopback_peers_flap),
+	KUNIT_CASE(loopback_peers_id),
 	{ }
 };
 
