@@ -264,27 +264,36 @@ static void lo_device_report(struct lo_device *dev)
 	ib_device_put(&dev->ib);
 }
 
-static void lo_device_report_later(struct work_struct *work)
-{
-	struct lo_device *dev = container_of(to_delayed_work(work), struct lo_device, report);
-
-	mutex_lock(&lo_devices_mutex);
-	/* lo_port_check() has reported that, or will do so when the device is there again */
-	if (!dev->gone)
-		lo_device_report(dev);
-	mutex_unlock(&lo_devices_mutex);
-}
-
 /*
  * Each report is work for all users of RDMA on the host, and a container can change its consent as
  * often as it wants: so there is LO_REPORT_GAP from one to the next. It loses nothing by that: the
- * device itself goes by the state that is true.
+ * device itself goes by the state that is true. Return how long to wait for the next one. The last
+ * one may be so long ago that time_before() errs.
  */
-static void lo_device_schedule_report(struct lo_device *dev)
+static unsigned long lo_device_report_wait(const struct lo_device *dev)
 {
-	unsigned long due = dev->reported_at + LO_REPORT_GAP;
+	unsigned long since = jiffies - dev->reported_at;
 
-	schedule_delayed_work(&dev->report, time_before(jiffies, due) ? due - jiffies : 0);
+	lockdep_assert_held(&lo_devices_mutex);
+	return since < LO_REPORT_GAP ? LO_REPORT_GAP - since : 0;
+}
+
+/* The gap is looked at here: lo_port_check() may come when this has begun, and has not reported. */
+static void lo_device_report_later(struct work_struct *work)
+{
+	struct lo_device *dev = container_of(to_delayed_work(work), struct lo_device, report);
+	unsigned long wait;
+
+	mutex_lock(&lo_devices_mutex);
+	/* if it is gone, that was reported, or will be when the device is there again */
+	if (!dev->gone && dev->changed) {
+		wait = lo_device_report_wait(dev);
+		if (wait)
+			schedule_delayed_work(&dev->report, wait);
+		else
+			lo_device_report(dev);
+	}
+	mutex_unlock(&lo_devices_mutex);
 }
 
 /*
@@ -308,7 +317,7 @@ static void lo_port_check(struct lo_device *dev)
 	if (dev->gone)
 		lo_device_report(dev);
 	else if (dev->changed)
-		lo_device_schedule_report(dev);
+		schedule_delayed_work(&dev->report, lo_device_report_wait(dev));
 }
 
 static void lo_netdev_check_port(const struct net_device *ndev, bool gone)
