@@ -157,6 +157,7 @@ enum smc_hs_next smc_hs_fail_clc(struct smc_hs_ctx *ctx, int rc);
 enum smc_hs_next smc_hs_decline(struct smc_hs_ctx *ctx, u32 reason);
 u32 smc_hs_errno_reason(int err, u32 otherwise);
 enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherwise);
+void smc_hs_cache_late_decline(struct smc_hs_ctx *ctx, u32 diag);
 enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx);
 void smc_hs_cache_port(struct smc_hs_ctx *ctx, u32 reason);
 void smc_hs_cache_host(struct smc_hs_ctx *ctx, u32 reason);

@@ -156,25 +156,25 @@ enum smc_hs_next smc_hs_decline_conn(struct smc_hs_ctx *ctx, int err, u32 otherw
 	return smc_hs_decline(ctx, smc_hs_errno_reason(err, otherwise));
 }
 
-/*
- * The server declined after link setup had begun. If it waited for us in vain, or its queue pair
- * broke, the path over the RNIC does not work; other reasons concern the server's program or
- * memory.
+/**
+ * smc_hs_cache_late_decline() - remember a server that declined after link setup had begun
+ * @ctx: handshake
+ * @diag: diagnosis code of the server
+ *
+ * If it waited for us in vain, or its queue pair broke, the path over the RNIC does not work; other
+ * reasons concern the server's program or memory. Over smc_lo only the wait counts: at any step the
+ * withdrawal of a consent breaks the link, and what the server then reports differs.
  */
-static void hs_cache_late_decline(struct smc_hs_ctx *ctx, u32 diag)
+void smc_hs_cache_late_decline(struct smc_hs_ctx *ctx, u32 diag)
 {
-	switch (diag) {
-	case SMC_CLC_DECL_TIMEOUT_CL:
-	case SMC_CLC_DECL_TIMEOUT_AL:
-	case SMC_CLC_DECL_LINK_READY:
+	if (diag == SMC_CLC_DECL_TIMEOUT_CL || diag == SMC_CLC_DECL_TIMEOUT_AL)
 		smc_hs_cache_host(ctx, diag);
-		break;
-	case SMC_CLC_DECL_NOT_INNER:
-		/* a matter of settings, which cost no deadline */
-		break;
-	default:
+	else if (ctx->path.inner)
+		return;
+	else if (diag == SMC_CLC_DECL_LINK_READY)
+		smc_hs_cache_host(ctx, diag);
+	else
 		smc_hs_cache_port(ctx, diag);
-	}
 }
 
 /**
@@ -197,7 +197,7 @@ enum smc_hs_next smc_hs_take_decline(struct smc_hs_ctx *ctx)
 	ctx->res.own_reason = SMC_CLC_DECL_PEER;
 	ctx->res.peer_reason = decline.diag;
 	if (ctx->llc_armed)
-		hs_cache_late_decline(ctx, decline.diag);
+		smc_hs_cache_late_decline(ctx, decline.diag);
 	/*
 	 * A peer that declines does not write to our RMBE, and no other peer has its address. So
 	 * the RMBE is not quarantined; otherwise Declines could use up the memory of a group.

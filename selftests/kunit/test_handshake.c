@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who runs the handshake of a client: a work, or the caller of connect(). When that of a server
- * begins.
+ * begins. What a client remembers.
  */
 #include <linux/completion.h>
 #include <linux/jiffies.h>
@@ -9,8 +9,10 @@
 #include <net/net_namespace.h>
 #include <smc/base/stats.h>
 #include <smc/handshake/handshake.h>
+#include <smc/handshake/negcache.h>
 #include <smc/proto/clc_msg.h>
 
+#include "../../handshake/internal.h"
 #include "conn_env.h"
 #include "suites.h"
 
@@ -309,6 +311,43 @@ static void hs_server_cancelled(struct kunit *test)
 	hs_env_end(e);
 }
 
+/* ---- what a client remembers ---- */
+
+static const u32 late_reasons[] = {
+	SMC_CLC_DECL_NOT_INNER, SMC_CLC_DECL_LINK_READY, SMC_CLC_DECL_BUF_REG, SMC_CLC_DECL_RTOKEN,
+	SMC_CLC_DECL_MEM, SMC_CLC_DECL_TIMEOUT_CL, SMC_CLC_DECL_TIMEOUT_AL,
+};
+
+/*
+ * The server declines late. Over smc_lo that is remembered only if it has waited: it is a matter of
+ * settings, whatever the server was about when its end broke. Over an RNIC it always is.
+ */
+static void hs_late_decline(struct kunit *test)
+{
+	struct hs_env *e = hs_env_begin(test, true);
+	struct smc_hs_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct in6_addr peer;
+	bool waited;
+	u16 port;
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->hs = &e->hs;
+	ctx->net = &init_net;
+	smc_clcsock_peer_addr(&e->tcp.ours, &peer);
+	port = smc_clcsock_peer_port(&e->tcp.ours);
+	for (int i = 0; i < 2 * ARRAY_SIZE(late_reasons); i++) {
+		u32 reason = late_reasons[i / 2];
+
+		waited = reason == SMC_CLC_DECL_TIMEOUT_CL || reason == SMC_CLC_DECL_TIMEOUT_AL;
+		ctx->path.inner = i % 2;
+		smc_hs_cache_late_decline(ctx, reason);
+		KUNIT_EXPECT_EQ_MSG(test, smc_negcache_check(&init_net, &peer, port),
+				    i % 2 && !waited ? 0 : reason, "reason %x", reason);
+		smc_negcache_del(&init_net, &peer, port);
+	}
+	hs_env_end(e);
+}
+
 static struct kunit_case hs_cases[] = {
 	KUNIT_CASE(hs_due_runs),
 	KUNIT_CASE(hs_due_left),
@@ -322,6 +361,7 @@ static struct kunit_case hs_cases[] = {
 	KUNIT_CASE(hs_server_fin),
 	KUNIT_CASE_SLOW(hs_server_silent),
 	KUNIT_CASE(hs_server_cancelled),
+	KUNIT_CASE(hs_late_decline),
 	{}
 };
 
