@@ -10,6 +10,7 @@
 #ifndef SMC_LOOPBACK_INTERNAL_H
 #define SMC_LOOPBACK_INTERNAL_H
 
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/percpu.h>
@@ -65,6 +66,7 @@ struct lo_stats {
  * @mrs: regions by key without its low byte; an entry holds a reference
  * @next_key: for xa_alloc_cyclic()
  * @stats: per CPU; changed with softirqs disabled
+ * @linked: its queue pairs with &lo_qp.linked
  * @up: the port can be used: the netdev is up, and with @outward its namespace consents; written
  *	under lo_devices_mutex
  * @shown: the state that the port shows: down as soon as it is not @up, active when that is
@@ -84,6 +86,7 @@ struct lo_device {
 	struct xarray mrs;
 	u32 next_key;
 	struct lo_stats __percpu *stats;
+	atomic_t linked;
 	bool up;
 	bool shown;
 	bool changed;
@@ -190,6 +193,7 @@ struct lo_recv {
  * @gone: completed when @ref is 0
  * @dest: number of the other end, from RTR on
  * @dest_dev: &lo_device.num of the device that the other end has to belong to, from RTR on
+ * @linked: in RTR or RTS, and the other end belongs to another device; @sq_lock
  * @access: IB_ACCESS_* that the other end has
  * @cap: sizes of the queues
  * @all_signaled: every send request gets a completion
@@ -215,6 +219,7 @@ struct lo_qp {
 	struct completion gone;
 	u32 dest;
 	u64 dest_dev;
+	bool linked;
 	int access;
 	struct ib_qp_cap cap;
 	bool all_signaled;

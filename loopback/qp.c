@@ -129,6 +129,35 @@ static u32 lo_qp_take_waiter_locked(struct lo_qp *qp)
 	return waiter;
 }
 
+/*
+ * The other end will belong to another device, if both ports are up. Counted before that is looked
+ * at: lo_qp_cut_off_all() looks at the number when a port has gone down.
+ */
+static bool lo_qp_link_locked(struct lo_qp *qp, const struct lo_device *to)
+{
+	struct lo_device *from = lo_qp_device(qp);
+
+	lockdep_assert_held(&qp->sq_lock);
+	atomic_inc(&from->linked);
+	smp_mb__after_atomic();		/* pairs with lo_qp_cut_off_all() */
+	qp->linked = READ_ONCE(from->up) && READ_ONCE(to->up);
+	if (!qp->linked)
+		atomic_dec(&from->linked);
+	return qp->linked;
+}
+
+/* It has left RTR and RTS, under both locks: nothing is copied from it or to it any more. */
+static void lo_qp_unlink_locked(struct lo_qp *qp)
+{
+	lockdep_assert_held(&qp->sq_lock);
+	lockdep_assert_held(&qp->rq_lock);
+	if (!qp->linked)
+		return;
+	qp->linked = false;
+	smp_mb__before_atomic();	/* as the release of a lock */
+	atomic_dec(&lo_qp_device(qp)->linked);
+}
+
 /* Return whom to kick when the locks are free. */
 static u32 lo_qp_enter_err_locked(struct lo_qp *qp)
 {
@@ -137,6 +166,7 @@ static u32 lo_qp_enter_err_locked(struct lo_qp *qp)
 	lockdep_assert_held(&qp->sq_lock);
 	spin_lock(&qp->rq_lock);
 	WRITE_ONCE(qp->state, IB_QPS_ERR);
+	lo_qp_unlink_locked(qp);
 	lo_qp_flush_locked(qp);
 	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock(&qp->rq_lock);
@@ -607,7 +637,7 @@ static int lo_qp_change(struct lo_qp *qp, const struct lo_device *to, const stru
 		goto out;
 	}
 	/* under the locks: lo_qp_cut_off_all() comes after a port has gone down */
-	if (mask & IB_QP_DEST_QPN && to != from && !(READ_ONCE(from->up) && READ_ONCE(to->up))) {
+	if (mask & IB_QP_DEST_QPN && to != from && !lo_qp_link_locked(qp, to)) {
 		rc = -EACCES;
 		goto out;
 	}
@@ -618,6 +648,8 @@ static int lo_qp_change(struct lo_qp *qp, const struct lo_device *to, const stru
 		qp->dest_dev = to->num;
 	}
 	WRITE_ONCE(qp->state, state);
+	if (state == IB_QPS_ERR || state == IB_QPS_RESET)
+		lo_qp_unlink_locked(qp);
 	if (state == IB_QPS_ERR)
 		lo_qp_flush_locked(qp);
 	if (state == IB_QPS_RESET) {
@@ -710,13 +742,20 @@ static void lo_qp_cut_off(struct lo_qp *qp, const struct lo_device *dev)
  * lo_qp_cut_off_all() - The port of a device has gone down: break its connections to other devices
  * @dev: device, with &lo_device.up false
  *
- * On return nothing is copied between it and another device. Process context.
+ * On return nothing is copied between it and another device. If none of its own queue pairs is
+ * connected with another device, that is so already: those of others that name one of these reach
+ * it only when it is in RTR, too, and now it is not. So a port that flaps costs a walk only if
+ * there was a connection to break. Process context.
  */
 void lo_qp_cut_off_all(const struct lo_device *dev)
 {
 	unsigned long num = 0;
 	struct lo_qp *qp;
 
+	/* pairs with lo_qp_link_locked(), which sees that the port is down, or has counted */
+	smp_mb();
+	if (!atomic_read(&dev->linked))
+		return;
 	while ((qp = lo_qp_get_next(num))) {
 		num = qp->ib.qp_num + 1;
 		lo_qp_cut_off(qp, dev);
@@ -772,6 +811,7 @@ int lo_qp_destroy(struct ib_qp *ib, struct ib_udata *udata)
 	spin_lock(&qp->rq_lock);
 	/* a request of the other end that has found us fails: it must not wait */
 	WRITE_ONCE(qp->state, IB_QPS_ERR);
+	lo_qp_unlink_locked(qp);
 	waiter = lo_qp_take_waiter_locked(qp);
 	spin_unlock(&qp->rq_lock);
 	spin_unlock_bh(&qp->sq_lock);

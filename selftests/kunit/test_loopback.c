@@ -760,6 +760,18 @@ static void loopback_peers_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), 0);
 }
 
+static int peers_count_linked(const struct lo_end *end)
+{
+	return atomic_read(&container_of(end->dev, struct lo_device, ib)->linked);
+}
+
+static void peers_expect_linked(struct kunit *test, const struct lo_env *env, int c, int d)
+{
+	KUNIT_EXPECT_EQ(test, peers_count_linked(&env->a), 0);
+	KUNIT_EXPECT_EQ(test, peers_count_linked(&env->c), c);
+	KUNIT_EXPECT_EQ(test, peers_count_linked(&env->d), d);
+}
+
 /* When one port goes down, both ends fail, also what waits; a pair of one device goes on. */
 static void loopback_peers_cut_off(struct kunit *test)
 {
@@ -776,10 +788,55 @@ static void loopback_peers_cut_off(struct kunit *test)
 	lo_expect_state(test, &env->c, IB_QPS_ERR);
 	lo_expect_state(test, &env->d, IB_QPS_ERR);
 	lo_expect_state(test, &env->a, IB_QPS_RTS);
+	peers_expect_linked(test, env, 0, 0);
 	/* it was not for a while only */
 	peers_set_up(test, &env->d, true);
 	KUNIT_ASSERT_EQ(test, lo_post_msg(&env->d, 2, 1), 0);
 	lo_expect(test, &env->d, 2, IB_WC_WR_FLUSH_ERR, &wc);
+}
+
+/*
+ * Queue pairs with an end on another device are counted, from RTR until they leave it in any way.
+ * Without one, a port that goes down does not look at all queue pairs of the host.
+ */
+static void loopback_peers_linked(struct kunit *test)
+{
+	struct ib_qp_attr reset = { .qp_state = IB_QPS_RESET }, err = { .qp_state = IB_QPS_ERR };
+	struct lo_env *env = test->priv;
+	struct smc_qp_attr attr;
+	atomic_t *linked;
+
+	lo_connect_both(test, env);
+	peers_begin(test, env);
+	peers_expect_linked(test, env, 0, 0);
+	attr = lo_attr(&env->c, &env->d);
+	peers_set_up(test, &env->d, false);
+	KUNIT_EXPECT_EQ(test, smc_qp_modify_to_rtr(env->c.dev, env->c.qp, &attr), -EACCES);
+	peers_set_up(test, &env->d, true);
+	peers_expect_linked(test, env, 0, 0);
+	lo_env_connect(test, &env->c, &env->d);
+	peers_expect_linked(test, env, 1, 0);
+	KUNIT_ASSERT_EQ(test, ib_modify_qp(env->c.qp, &reset, IB_QP_STATE), 0);
+	peers_expect_linked(test, env, 0, 0);
+	KUNIT_ASSERT_EQ(test, smc_qp_modify_to_init(env->c.qp, 1, IB_ACCESS_REMOTE_WRITE), 0);
+	lo_env_connect(test, &env->c, &env->d);
+	lo_env_connect(test, &env->d, &env->c);
+	peers_expect_linked(test, env, 1, 1);
+	/* as if there was none: nobody looks */
+	linked = &container_of(env->c.dev, struct lo_device, ib)->linked;
+	atomic_dec(linked);
+	peers_set_up(test, &env->c, false);
+	atomic_inc(linked);
+	lo_expect_state(test, &env->c, IB_QPS_RTS);
+	peers_set_up(test, &env->c, true);
+	/* ERR by order, and again; the other end notices, and is destroyed */
+	for (int i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, ib_modify_qp(env->c.qp, &err, IB_QP_STATE), 0);
+		peers_expect_linked(test, env, 0, 1);
+	}
+	ib_destroy_qp(env->d.qp);
+	env->d.qp = NULL;
+	peers_expect_linked(test, env, 0, 0);
 }
 
 /*
@@ -923,6 +980,7 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_peers),
 	KUNIT_CASE(loopback_peers_refused),
 	KUNIT_CASE(loopback_peers_cut_off),
+	KUNIT_CASE(loopback_peers_linked),
 	KUNIT_CASE(loopback_peers_renumbered),
 	KUNIT_CASE(loopback_peers_flap),
 	KUNIT_CASE(loopback_peers_old_report),
