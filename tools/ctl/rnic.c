@@ -126,53 +126,62 @@ static bool port_is_active(struct json_object *port)
 	return !strcmp(ctl_json_text(port, "state"), "active");
 }
 
+/* Which ports count; a set. */
+enum port_kind {
+	PORT_RNIC = 1,
+	PORT_INNER = 2,		/* port_is_inner() */
+};
+
 /*
- * Return the first active port whose member @key is @value, else an inactive one, else NULL. One of
- * smc_lo counts only with @inner_too, and only if there is no other: whether the peer is on this
- * host is not known.
+ * How well a port suits; larger is better. Whether the peer is on this host is not known, so an
+ * RNIC comes before smc_lo. One that is not active does not exist for the module.
  */
+static int port_fit(struct json_object *port)
+{
+	if (port_is_inner(port))
+		return port_is_active(port) ? 3 : 2;
+	return port_is_active(port) ? 4 : 1;
+}
+
+/* Return the best port of @kinds whose member @key is @value, or NULL. */
 static struct json_object *port_find(const struct ctl_rnics *rnics, const char *key,
-				     const char *value, bool inner_too)
+				     const char *value, unsigned int kinds)
 {
 	size_t n = json_object_array_length(rnics->ports), i;
-	struct json_object *found = NULL, *inner = NULL;
+	struct json_object *found = NULL;
 
 	for (i = 0; i < n; i++) {
 		struct json_object *port = json_object_array_get_idx(rnics->ports, i);
 
-		if (strcasecmp(ctl_json_text(port, key), value))
-			continue;
-		if (port_is_inner(port))
-			inner = inner_too ? port : NULL;
-		else if (port_is_active(port))
-			return port;
-		else if (!found)
+		if (!strcasecmp(ctl_json_text(port, key), value) &&
+		    kinds & (port_is_inner(port) ? PORT_INNER : PORT_RNIC) &&
+		    (!found || port_fit(port) > port_fit(found)))
 			found = port;
 	}
-	return found ?: inner;
+	return found;
 }
 
 static struct json_object *port_find_netdev(const struct ctl_rnics *rnics, const char *netdev,
-					    bool inner_too)
+					    unsigned int kinds)
 {
 	char name[IF_NAMESIZE];
 
-	return port_find(rnics, "netdev", ctl_netdev_clean(name, netdev), inner_too);
+	return port_find(rnics, "netdev", ctl_netdev_clean(name, netdev), kinds);
 }
 
 /*
- * Return the port with a PNET ID, or that of smc_lo on the netdev, as without one. If the latter is
- * not active, it is the PNET ID that nobody has.
+ * Return the port with a PNET ID, or, if none is active, that of smc_lo on the netdev, as without
+ * one. If the latter is not active, either, it is the PNET ID that no active port has.
  */
 static struct json_object *port_find_pnetid(const struct ctl_rnics *rnics, const char *id,
 					    const char *netdev)
 {
-	struct json_object *port = port_find(rnics, "pnetid", id, false);
+	struct json_object *port = port_find(rnics, "pnetid", id, PORT_RNIC), *inner;
 
-	if (port)
+	if (port && port_is_active(port))
 		return port;
-	port = port_find_netdev(rnics, netdev, true);
-	return port && port_is_inner(port) && port_is_active(port) ? port : NULL;
+	inner = port_find_netdev(rnics, netdev, PORT_INNER);
+	return inner && port_is_active(inner) ? inner : port;
 }
 
 /*
@@ -231,12 +240,12 @@ __u32 ctl_rnics_find_port(const struct ctl_rnics *rnics, const char *netdev, cha
 				     SMC_CLC_DECL_NO_DEV_PNETID, "with PNET ID", id, text, size,
 				     found);
 	ctl_netdev_clean(name, netdev);
-	port = port_find_netdev(rnics, netdev, true);
+	port = port_find_netdev(rnics, netdev, PORT_RNIC | PORT_INNER);
 	if (!port && stack.num > 1 && netdev_is_vlan(netdev))
-		port = port_find_netdev(rnics, stack.name[1], false);
+		port = port_find_netdev(rnics, stack.name[1], PORT_RNIC);
 	none = !port || (port_is_inner(port) && !port_is_active(port));
 	for (i = 1; none && i < stack.num; i++) {
-		if (!port_find_netdev(rnics, stack.name[i], false))
+		if (!port_find_netdev(rnics, stack.name[i], PORT_RNIC))
 			continue;
 		snprintf(text, size, "the RoCE port of %s is only below %s",
 			 ctl_netdev_clean(below, stack.name[i]), name);

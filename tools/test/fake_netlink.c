@@ -23,6 +23,7 @@
  *   wide       all addresses of IPv6 are of full length; ports, too
  *   deferred   one of the TCP sockets is a deferred connection
  *   autosmc    connections are TCP because earlier ones were short
+ * FAKE_PORTS replaces the device: a list of NAME:PNETID:ACTIVE, each with one port on one netdev.
  *
  * Other parts: changes in fake_change.c, sockets in fake_socks.c, events in fake_events.c, TCP and
  * routes in fake_inet.c.
@@ -302,19 +303,19 @@ static void link_put(__u8 id, __u32 state)
 	fake_msg_finish(nlh);
 }
 
-static void device_put(void)
+static void device_put(const char *name, const char *pnetid, bool active)
 {
 	struct nlmsghdr *nlh = fake_genl_start(SMC_NETLINK_GET_DEV_SMCR);
 	struct nlattr *nest = mnl_attr_nest_start(nlh, SMC_GEN_DEV_SMCR), *port;
 
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_IS_CRIT, 0);
-	mnl_attr_put_strz(nlh, SMC_NLA_DEV_IB_NAME, "rxe0");
+	mnl_attr_put_strz(nlh, SMC_NLA_DEV_IB_NAME, name);
 	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT);
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_PNET_USR, 1);
-	mnl_attr_put_strz(nlh, SMC_NLA_DEV_PORT_PNETID, fake_is("lonely") ? "NET2" : "NET1");
+	mnl_attr_put_strz(nlh, SMC_NLA_DEV_PORT_PNETID, pnetid);
 	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_NETDEV, 1);
 	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_VALID, 1);
-	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_STATE, !fake_is("lonely"));
+	mnl_attr_put_u8(nlh, SMC_NLA_DEV_PORT_STATE, active);
 	mnl_attr_put_u32(nlh, SMC_NLA_DEV_PORT_LNK_CNT, 3);
 	mnl_attr_nest_end(nlh, port);
 	port = mnl_attr_nest_start(nlh, SMC_NLA_DEV_PORT2);
@@ -322,6 +323,21 @@ static void device_put(void)
 	mnl_attr_nest_end(nlh, port);
 	mnl_attr_nest_end(nlh, nest);
 	fake_msg_finish(nlh);
+}
+
+/* The devices of FAKE_PORTS, each as NAME:PNETID:ACTIVE, or one. */
+static void devices_put(void)
+{
+	const char *ports = getenv("FAKE_PORTS");
+	char name[16], pnetid[17];
+	int active, n;
+
+	if (!ports) {
+		device_put("rxe0", fake_is("lonely") ? "NET2" : "NET1", !fake_is("lonely"));
+		return;
+	}
+	for (; sscanf(ports, " %15[^:]:%16[^:]:%d%n", name, pnetid, &active, &n) == 3; ports += n)
+		device_put(name, pnetid, active);
 }
 
 /* Each value is the number of the table and of the attribute: 1280001, 1280002, ... */
@@ -482,7 +498,7 @@ static void answer_put(const struct nlmsghdr *req)
 			link_put(2, 77);
 		}
 		if (cmd == SMC_NETLINK_GET_DEV_SMCR)
-			device_put();
+			devices_put();
 		if (cmd == OWN_GET_RULES)
 			fake_rules_dump();
 		if (cmd == SMC_NETLINK_GET_STATS)

@@ -132,6 +132,54 @@ expect 'smc_lo without consent, PNET ID' 'no no RoCE port with PNET ID NET1' \
 	state lonely rnic 10.2.0.9
 expect_match 'smc_lo without consent, PNET ID: reason' '*0x03038001*' ctl lonely -j check 10.2.0.9
 unset FAKE_LO
+# an RNIC on the same netdev: rxe0; smc_lo is lo0
+mkdir -p "$FAKE_PROC/infiniband/lo0"
+mv "$FAKE_PROC/infiniband/rxe0/node_desc" "$FAKE_PROC/infiniband/lo0/node_desc"
+beside() # beside 'PORTS' COMMAND...
+{
+	FAKE_PORTS=$1
+	export FAKE_PORTS
+	shift
+	"$@"
+	beside_rc=$?
+	unset FAKE_PORTS
+	return "$beside_rc"
+}
+inner='ok port 1 of lo0, smc_lo: if the peer is on this host and allows it'
+for ports in 'rxe0:X:1 lo0:X:1' 'lo0:X:1 rxe0:X:1' 'lo0:X:0 rxe0:X:1'; do
+	expect "smc_lo beside an RNIC: $ports" 'ok port 1 of rxe0, of netdev eth9' \
+		named eth9 beside "$ports" state normal rnic 10.0.0.9
+done
+for ports in 'rxe0:X:0 lo0:X:1' 'lo0:X:1 rxe0:X:0'; do
+	expect "smc_lo beside an RNIC: $ports" "$inner" \
+		named eth9 beside "$ports" state normal rnic 10.0.0.9
+done
+for ports in 'rxe0:X:0 lo0:X:0' 'lo0:X:0 rxe0:X:0'; do
+	expect "smc_lo beside an RNIC: $ports" 'no port 1 of lo0, of netdev eth9, is not active' \
+		named eth9 beside "$ports" state normal rnic 10.0.0.9
+	expect_match "smc_lo beside an RNIC: $ports: reason" '*0x03038003*' \
+		named eth9 beside "$ports" ctl normal -j check 10.0.0.9
+done
+# ... that has a PNET ID, or has not that of the netdev
+export FAKE_LO=eth0
+for ports in 'rxe0:NET1:1 lo0:X:1' 'lo0:X:1 rxe0:NET1:1' 'rxe0:NET1:0 swp0:NET1:1 lo0:X:1'; do
+	expect_match "smc_lo beside an RNIC with a PNET ID: $ports" 'ok port 1 of *, with PNET ID NET1' \
+		beside "$ports" state normal rnic 10.2.0.9
+done
+for ports in 'rxe0:NET1:0 lo0:X:1' 'lo0:X:1 rxe0:NET1:0' 'rxe0:NET2:1 lo0:X:1'; do
+	expect "smc_lo beside an RNIC with a PNET ID: $ports" "$inner" \
+		beside "$ports" state normal rnic 10.2.0.9
+done
+for ports in 'rxe0:NET1:0 lo0:X:0' 'lo0:X:0 rxe0:NET1:0'; do
+	expect "smc_lo beside an RNIC with a PNET ID: $ports" \
+		'no port 1 of rxe0, with PNET ID NET1, is not active' \
+		beside "$ports" state normal rnic 10.2.0.9
+	expect_match "smc_lo beside an RNIC with a PNET ID: $ports: reason" '*0x03038001*' \
+		beside "$ports" ctl normal -j check 10.2.0.9
+done
+unset FAKE_LO
+mv "$FAKE_PROC/infiniband/lo0/node_desc" "$FAKE_PROC/infiniband/rxe0/node_desc"
+rm -r "$FAKE_PROC/infiniband/lo0"
 unclear='unknown not known whether SMC would be faster than TCP'
 expect 'no port' "$unclear: no active RNIC is known" state normal speed 10.1.0.9
 expect 'no port, as JSON' 0 faster normal 10.1.0.9
