@@ -177,8 +177,13 @@ static u32 client_check_inner(const struct smc_hs_ctx *ctx)
 	return SMC_CLC_DECL_NOT_INNER;
 }
 
-/* Parse and check the Accept, and copy version, ID, GID and MAC of the peer. */
-static enum smc_hs_next client_take_accept(struct smc_hs_ctx *ctx)
+/**
+ * smc_hs_take_accept() - parse and check the Accept, and copy version, ID, GID and MAC of the peer
+ * @ctx: client's handshake with a path; the message is in @ctx->msgs->rx
+ *
+ * Return: HS_GO, or HS_END after a Decline or a failure.
+ */
+enum smc_hs_next smc_hs_take_accept(struct smc_hs_ctx *ctx)
 {
 	struct smc_clc_accept *a = &ctx->msgs->accept;
 	u32 reason;
@@ -430,7 +435,7 @@ static void client_run(struct smc_hs_ctx *ctx)
 {
 	if (client_check_tcp(ctx) || smc_hs_admit(ctx) || smc_hs_find_path(ctx) ||
 	    smc_hs_begin_probe(ctx) || client_propose(ctx) || client_await_accept(ctx) ||
-	    client_take_accept(ctx))
+	    smc_hs_take_accept(ctx))
 		return;
 	if (ctx->first ? client_join_first(ctx) : client_join_subsequent(ctx))
 		return;

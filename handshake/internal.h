@@ -178,6 +178,7 @@ enum smc_hs_next smc_hs_alloc_msgs(struct smc_hs_ctx *ctx);
 void smc_hs_set_host(struct smc_hs *hs);
 enum smc_hs_next smc_hs_admit(struct smc_hs_ctx *ctx);
 bool smc_hs_id_is_own(const u8 *peer_id);
+const struct in6_addr *smc_hs_inner_peer(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx);
 void smc_hs_put_netdev(struct smc_hs_ctx *ctx);
 bool smc_hs_unpark_path(struct smc_hs_ctx *ctx);
@@ -193,6 +194,9 @@ u32 smc_hs_broken_reason(const struct smc_hs_ctx *ctx);
 enum smc_hs_next smc_hs_connect_link(struct smc_hs_ctx *ctx,
 				     const struct smc_clc_accept *peer_end);
 enum smc_hs_next smc_hs_finish_confirm_link(struct smc_hs_ctx *ctx, enum smc_hs_llc w);
+
+/* handshake/client.c */
+enum smc_hs_next smc_hs_take_accept(struct smc_hs_ctx *ctx);
 
 /* handshake/handshake.c */
 void smc_hs_setup(struct smc_hs *hs, void (*run)(struct smc_hs_ctx *ctx));

@@ -101,12 +101,16 @@ bool smc_hs_id_is_own(const u8 *peer_id)
 	return !memcmp(peer_id, own, sizeof(own));
 }
 
-/*
- * Return the peer's address if the peer may be on this host. A client does not know, and offers
- * smc_lo to the address alone; its Proposal tells the server. All GIDs that the Proposal offers are
- * that address: the version may still change.
+/**
+ * smc_hs_inner_peer() - return the peer's address if the peer may be on this host
+ * @ctx: handshake whose addresses are set; server: with the Proposal
+ *
+ * A client does not know, and offers smc_lo to the address alone; its Proposal tells the server.
+ * All GIDs that the Proposal offers are that address: the version may still change.
+ *
+ * Return: the address, or NULL.
  */
-static const struct in6_addr *hs_inner_peer(const struct smc_hs_ctx *ctx)
+const struct in6_addr *smc_hs_inner_peer(const struct smc_hs_ctx *ctx)
 {
 	const struct smc_clc_proposal *p;
 
@@ -151,8 +155,8 @@ enum smc_hs_next smc_hs_find_path(struct smc_hs_ctx *ctx)
 	dst_release(dst);
 	if (ipsec)
 		return smc_hs_decline(ctx, SMC_CLC_DECL_IPSEC);
-	reason = smc_path_find(ctx->net, ctx->ndev, &ctx->saddr, hs_inner_peer(ctx), &ctx->path,
-			       &ctx->gids);
+	reason = smc_path_find(ctx->net, ctx->ndev, &ctx->saddr, smc_hs_inner_peer(ctx),
+			       &ctx->path, &ctx->gids);
 	if (reason)
 		return smc_hs_decline(ctx, reason);
 	smc_path_release_device(&ctx->path);

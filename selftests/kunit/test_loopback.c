@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The verbs of smc_lo (loopback/): what is written, what waits, what is refused, and how queue
- * pairs end. The run makes the devices before it loads the module: one on the lo of a namespace
- * that no other suite uses, and two on further netdevs there, for pairs that reach another device.
+ * pairs end; and which peers are taken for ones on this host. The run makes the devices before it
+ * loads the module: one on the lo of a namespace that no other suite uses, and two on further
+ * netdevs there, for pairs that reach another device.
  */
 #include <linux/etherdevice.h>
 #include <linux/netdevice.h>
@@ -12,6 +13,9 @@
 #include <net/net_namespace.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
+#include <smc/proto/clc_msg.h>
+#include <smc/proto/peer_caps.h>
+#include "../../handshake/internal.h"
 #include "../../loopback/internal.h"
 #include "../../rdma/internal.h"
 
@@ -963,6 +967,122 @@ static void loopback_peers_id(struct kunit *test)
 	}
 }
 
+/* ---- who is taken for a peer on this host ---- */
+
+/* A handshake without a connection. */
+static struct smc_hs_ctx *peers_begin_hs(struct kunit *test, bool server)
+{
+	struct smc_hs_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->hs = kunit_kzalloc(test, sizeof(*ctx->hs), GFP_KERNEL);
+	ctx->msgs = kunit_kzalloc(test, sizeof(*ctx->msgs), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ctx->hs);
+	KUNIT_ASSERT_NOT_NULL(test, ctx->msgs);
+	ctx->hs->server = server;
+	ctx->net = &init_net;
+	return ctx;
+}
+
+/* Make the Proposal one that a server may follow. */
+static void peers_fill_proposal(struct smc_hs_ctx *ctx)
+{
+	struct smc_clc_proposal *p = &ctx->msgs->proposal;
+
+	memset(p, 0, sizeof(*p));
+	smc_native_tag_set_proposal(p);
+	smc_native_tag_set_inner(p);
+	smc_ib_get_peer_id(p->peer_id);
+	p->has_v2 = true;
+	memcpy(p->v2.gid, &ctx->daddr, SMC_GID_LEN);
+	p->v1_type = SMC_CLC_OFFER_R;
+	memcpy(p->gid, &ctx->daddr, SMC_GID_LEN);
+}
+
+/* A server looks for smc_lo only if all of the Proposal says that the client is on this host. */
+static void loopback_peers_proposal(struct kunit *test)
+{
+	struct smc_hs_ctx *ctx = peers_begin_hs(test, true);
+	struct smc_clc_proposal *p = &ctx->msgs->proposal;
+
+	ipv6_addr_set_v4mapped(htonl(0x0a070002), &ctx->daddr);
+	peers_fill_proposal(ctx);
+	KUNIT_EXPECT_PTR_EQ(test, smc_hs_inner_peer(ctx), &ctx->daddr);
+	/* the flag alone is missing, or the tag */
+	smc_native_tag_set_proposal(p);
+	KUNIT_EXPECT_NULL(test, smc_hs_inner_peer(ctx));
+	peers_fill_proposal(ctx);
+	p->vendor_oui[0] ^= 1;
+	KUNIT_EXPECT_NULL(test, smc_hs_inner_peer(ctx));
+	/* each byte of the peer ID */
+	for (int i = 0; i < SMC_PEER_ID_LEN; i++) {
+		peers_fill_proposal(ctx);
+		p->peer_id[i] ^= 1;
+		KUNIT_EXPECT_NULL(test, smc_hs_inner_peer(ctx));
+	}
+	/* the GID of one version is another address: that counts if the version is offered */
+	peers_fill_proposal(ctx);
+	p->v2.gid[15] ^= 1;
+	KUNIT_EXPECT_NULL(test, smc_hs_inner_peer(ctx));
+	p->has_v2 = false;
+	KUNIT_EXPECT_PTR_EQ(test, smc_hs_inner_peer(ctx), &ctx->daddr);
+	peers_fill_proposal(ctx);
+	p->gid[15] ^= 1;
+	KUNIT_EXPECT_NULL(test, smc_hs_inner_peer(ctx));
+	p->v1_type = SMC_CLC_OFFER_NONE;
+	KUNIT_EXPECT_PTR_EQ(test, smc_hs_inner_peer(ctx), &ctx->daddr);
+}
+
+/* The server answers with this end, under its peer ID changed by @id. Return why it is declined. */
+static u32 peers_take_accept(struct kunit *test, bool inner, const union ib_gid *gid, u8 id)
+{
+	struct smc_hs_ctx *ctx = peers_begin_hs(test, false);
+	struct smc_clc_accept a = {
+		.version = 1, .qpn = 2, .rkey = 3, .rmbe_idx = 1, .token = 4, .vaddr = PAGE_SIZE,
+	};
+	struct smc_clc_rx *rx = &ctx->msgs->rx;
+	int len;
+
+	smc_ib_get_peer_id(a.peer_id);
+	a.peer_id[0] ^= id;
+	memcpy(a.gid, gid->raw, sizeof(a.gid));
+	len = smc_clc_build_accept(&a, rx->buf, sizeof(rx->buf));
+	KUNIT_ASSERT_GT(test, len, 0);
+	rx->len = len;
+	ctx->msgs->proposal.v1_type = SMC_CLC_OFFER_R;
+	ctx->gids.v1.mtu = IB_MTU_1024;
+	ctx->gids.v1.roce_v1 = true;
+	ctx->path.inner = inner;
+	KUNIT_EXPECT_EQ(test, smc_hs_take_accept(ctx), ctx->res.own_reason ? HS_END : HS_GO);
+	return ctx->res.own_reason;
+}
+
+/* A client believes an Accept over smc_lo only from this host, with a GID of such a device. */
+static void loopback_peers_accept(struct kunit *test)
+{
+	struct lo_env *env = test->priv;
+	struct lo_device *lo;
+	union ib_gid other;
+
+	peers_begin(test, env);
+	lo = container_of(env->c.dev, struct lo_device, ib);
+	peers_await_reports(test, lo);
+	other = env->c.gid;
+	other.raw[15] ^= 1;
+	KUNIT_EXPECT_EQ(test, peers_take_accept(test, true, &env->c.gid, 0), 0);
+	KUNIT_EXPECT_EQ(test, peers_take_accept(test, true, &env->c.gid, 1),
+			SMC_CLC_DECL_NOT_INNER);
+	KUNIT_EXPECT_EQ(test, peers_take_accept(test, true, &other, 0), SMC_CLC_DECL_NOT_INNER);
+	/* over an RNIC it may be any */
+	KUNIT_EXPECT_EQ(test, peers_take_accept(test, false, &other, 1), 0);
+	/* its namespace does not consent any more */
+	peers_set_up(test, &env->c, false);
+	peers_await_reports(test, lo);
+	KUNIT_EXPECT_EQ(test, peers_take_accept(test, true, &env->c.gid, 0),
+			SMC_CLC_DECL_NOT_INNER);
+	peers_set_up(test, &env->c, true);
+}
+
 static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_write),
 	KUNIT_CASE_PARAM(loopback_pages, loopback_extent_gen_params),
@@ -985,6 +1105,8 @@ static struct kunit_case loopback_cases[] = {
 	KUNIT_CASE(loopback_peers_flap),
 	KUNIT_CASE(loopback_peers_old_report),
 	KUNIT_CASE(loopback_peers_id),
+	KUNIT_CASE(loopback_peers_proposal),
+	KUNIT_CASE(loopback_peers_accept),
 	{ }
 };
 
