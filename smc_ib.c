@@ -603,15 +603,21 @@ static bool port_get_mac(struct smc_ib_device *dev, u8 port, u8 mac[ETH_ALEN])
 	return false;
 }
 
+/*
+ * A host with smc_lo alone gets a random MAC, and keeps it when an RNIC comes: groups know it by
+ * this ID.
+ */
 static void ib_find_peer_mac(void)
 {
 	struct smc_ib_device *dev;
+	bool has_inner = false;
 	u8 mac[ETH_ALEN];
 	unsigned int p;
 
 	lockdep_assert_held(&devices_lock);
 	list_for_each_entry(dev, &devices, entry) {
 		/* the MAC may be that of a container, which chooses it */
+		has_inner |= dev->inner;
 		if (dev->inner)
 			continue;
 		for (p = ib_first_port(dev); p <= ib_last_port(dev); p++) {
@@ -621,14 +627,16 @@ static void ib_find_peer_mac(void)
 			}
 		}
 	}
+	if (has_inner)
+		eth_random_addr(peer_id + 2);
 }
 
 /**
  * smc_ib_get_peer_id() - Return our peer ID, RFC 7609 appendix A.2.1
  * @id: result
  *
- * Two random bytes and the MAC of the first port that was active. As soon as the ID contains a
- * MAC it never changes. Process context.
+ * Two random bytes and the MAC of the first port that was active; a random one if the first devices
+ * are those of smc_lo. As soon as the ID contains a MAC it never changes. Process context.
  */
 void smc_ib_get_peer_id(u8 id[8])
 {

@@ -950,14 +950,20 @@ static void loopback_peers_old_report(struct kunit *test)
 	peers_await_reports(test, lo);
 }
 
-/* The host is not named after the netdev of a container, also where there is no RNIC. */
+/*
+ * The host is not named after the netdev of a container, also where there is no RNIC: then it takes
+ * a name for good.
+ */
 static void loopback_peers_id(struct kunit *test)
 {
 	struct lo_env *env = test->priv;
-	u8 id[8];
+	u8 id[8] __aligned(4), again[8];
 
 	peers_begin(test, env);
 	smc_ib_get_peer_id(id);
+	smc_ib_get_peer_id(again);
+	KUNIT_EXPECT_TRUE(test, is_valid_ether_addr(id + 2) && is_local_ether_addr(id + 2));
+	KUNIT_EXPECT_MEMEQ(test, id, again, sizeof(id));
 	for (int i = 0; i < 2; i++) {
 		const struct ib_device *dev = i ? env->c.dev : env->d.dev;
 		const struct lo_device *lo = container_of(dev, struct lo_device, ib);
