@@ -215,9 +215,9 @@ static bool path_offer_port(struct path_search *s, struct smc_ib_device *dev, u8
 }
 
 /*
- * Offer a port of smc_lo for a peer in another namespace. The other end comes to the same decision
- * about the same two addresses, so both choose smc_lo, or none does. A PNET ID makes no difference:
- * it is about networks.
+ * Offer a port of smc_lo for a peer in another namespace. The client decides, and a flag of its
+ * Proposal tells the server, which follows or declines (decision 0025). A PNET ID makes no
+ * difference: it is about networks.
  */
 static bool path_try_inner_port(struct path_search *s, struct smc_ib_device *dev, u8 port)
 {
