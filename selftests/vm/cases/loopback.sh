@@ -500,6 +500,9 @@ upgrades()
 # other end, which one of them then finds on this host.
 case_upgraded()
 {
+	# before anything is changed
+	modprobe -q crc32_generic
+	modprobe rdma_rxe || skip "no rdma_rxe"
 	for p_ in left right; do
 		ip netns exec $p_ sysctl -q -w net.smc.upgrade_bytes=20000
 	done
@@ -510,7 +513,6 @@ case_upgraded()
 	upgrades right left 10.7.0.3
 	expect "bytes that were copied" "$(($(copied) - c0_))" -ge 1048576
 	consent right 0
-	modprobe rdma_rxe || skip "no rdma_rxe"
 	for p_ in left right; do
 		ip netns exec $p_ /usr/sbin/rdma link add rxe-$p_ type rxe netdev eth0 || fail "no rxe-$p_"
 		wait_for 10 port_active rxe-$p_ || fail "rxe-$p_ is not active"
