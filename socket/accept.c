@@ -3,8 +3,10 @@
  * Listening sockets and accept(). The accept work takes children from the listening clcsock and
  * starts their handshakes; a child whose handshake is over waits in the ready list for accept().
  *
- * An entry on the clcsock's own wait queue queues the work. The callbacks of a listening clcsock
- * are never replaced: its children copy them, and TCP can migrate a child to a foreign listener.
+ * An entry on the clcsock's own wait queue queues the work, or wakes a caller of accept(), who does
+ * what the work would do: a connection that stays TCP costs no switch to a worker. The callbacks of
+ * a listening clcsock are never replaced: its children copy them, and TCP can migrate a child to a
+ * foreign listener.
  *
  * The works here serve the listeners of all users, so they never wait for a lock that a program can
  * hold (smc_clcsock_begin_work(), sock_try_lock()). No program knows a child before accept(), so
@@ -64,6 +66,10 @@
  * @end_work: ends listening after another part of the kernel closed the clcsock
  * @end_gap: jiffies until @end_work tries again; private to it
  * @clcsock_wait: entry on the clcsock's own wait queue
+ * @waiters_lock: protects @waiters; taken in wake-ups of the clcsock; leaf, interrupts off
+ * @waiters: callers of accept() that sleep and were not asked to take a child, the first to come
+ *	first
+ * @takers: callers of accept() that take a child from the clcsock; under @lock
  * @lock: protects the lists, the counters, @stopped and @smc; leaf, BH off
  * @pending: children in their handshake, the oldest first
  * @ready: children for accept()
@@ -87,6 +93,9 @@ struct smc_listener {
 	struct delayed_work end_work;
 	unsigned long end_gap;
 	wait_queue_entry_t clcsock_wait;
+	spinlock_t waiters_lock; /* waiters */
+	struct list_head waiters;
+	unsigned int takers;
 	spinlock_t lock; /* lists, counters, stopped, smc */
 	struct list_head pending;
 	struct list_head ready;
@@ -101,6 +110,16 @@ struct smc_listener {
 	bool excluded;
 	const struct cred *cred;
 	struct rcu_head rcu;
+};
+
+/**
+ * struct accept_waiter - a caller of accept() that sleeps
+ * @entry: in &smc_listener.waiters; empty: asked to take a child from the clcsock
+ * @task: its task
+ */
+struct accept_waiter {
+	struct list_head entry;
+	struct task_struct *task;
 };
 
 static struct workqueue_struct *accept_wq;
@@ -328,25 +347,32 @@ static void listener_continue_locked(struct smc_listener *l)
 	listener_queue_work(l);
 }
 
-/* Move a child to the ready list and wake the application; false: listening has ended. */
-static bool accept_child_ready(struct smc_listener *l, struct smc_sock *child)
+/*
+ * Move a child to the ready list and wake the application; false: listening has ended. @taker: the
+ * caller is in accept() and takes the first ready child itself.
+ */
+static bool accept_child_ready(struct smc_listener *l, struct smc_sock *child, bool taker)
 {
 	struct sock *lsk = NULL;
+	bool listens;
 
 	spin_lock_bh(&l->lock);
 	listener_del_pending(l, child);
-	if (l->smc) {
-		list_add_tail(&child->entry, &l->ready);
-		WRITE_ONCE(l->nready, l->nready + 1);
+	listens = l->smc;
+	if (listens && !(taker && list_empty(&l->ready))) {
 		lsk = smc_sock_sk(l->smc);
 		sock_hold(lsk);
 	}
+	if (listens) {
+		list_add_tail(&child->entry, &l->ready);
+		WRITE_ONCE(l->nready, l->nready + 1);
+	}
 	spin_unlock_bh(&l->lock);
-	if (!lsk)
-		return false;
-	lsk->sk_data_ready(lsk);
-	sock_put(lsk);
-	return true;
+	if (lsk) {
+		lsk->sk_data_ready(lsk);
+		sock_put(lsk);
+	}
+	return listens;
 }
 
 /*
@@ -371,7 +397,7 @@ static void accept_child_finish(struct smc_sock *child, const struct smc_hs_resu
 	}
 	child->parent = NULL;
 	if (keep)
-		keep = accept_child_ready(l, child);
+		keep = accept_child_ready(l, child, false);
 	if (!keep) {
 		spin_lock_bh(&l->lock);
 		listener_del_pending(l, child);
@@ -488,7 +514,7 @@ static void accept_child_start_tcp(struct smc_sock *child, u32 refused)
 }
 
 /* Take one child from the clcsock. Return 0, -EAGAIN: there is none, or another error. */
-static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
+static int listener_take_child(struct smc_listener *l, struct smc_sock *smc, bool taker)
 {
 	struct smc_rules_path path;
 	struct smc_sock *child;
@@ -517,7 +543,7 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc)
 		return 0;
 	}
 	accept_child_start_tcp(child, refused);
-	if (!accept_child_ready(l, child))
+	if (!accept_child_ready(l, child, taker))
 		accept_child_drop(child);
 	return 0;
 }
@@ -534,19 +560,22 @@ static bool listener_clcsock_ended(struct smc_listener *l, struct smc_sock *smc)
 	return true;
 }
 
-static void listener_work(struct work_struct *work)
+/*
+ * Take children from the clcsock: as many as there is room for, or with @taker until one is ready.
+ * Each further one has woken somebody else, or queued the work.
+ */
+static void listener_take_children(struct smc_listener *l, struct smc_sock *smc, bool taker)
 {
-	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, work);
 	const struct cred *old = override_creds(l->cred);
-	struct smc_sock *smc = READ_ONCE(l->smc);
 	bool alone = false;
 	int rc = 0;
 
 	if (smc && listener_clcsock_ended(l, smc))
 		smc = NULL;
-	/* smc_accept_stop() waits for this work, so @smc stays valid */
 	while (smc && listener_has_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
-		rc = listener_take_child(l, smc);
+		rc = listener_take_child(l, smc, taker);
+		if (taker && !list_empty_careful(&l->ready))
+			break;
 		cond_resched();
 	}
 	revert_creds(old);
@@ -561,12 +590,37 @@ static void listener_work(struct work_struct *work)
 		queue_delayed_work(accept_wq, &l->work, ACCEPT_AGAIN);
 }
 
+static void listener_work(struct work_struct *work)
+{
+	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, work);
+
+	/* smc_accept_stop() waits for this work, so the socket stays valid */
+	listener_take_children(l, READ_ONCE(l->smc), false);
+}
+
+/* Ask a caller of accept() that sleeps to take a child; false: there is none. Any context. */
+static bool listener_ask_waiter(struct smc_listener *l)
+{
+	struct accept_waiter *w;
+	unsigned long flags;
+
+	spin_lock_irqsave(&l->waiters_lock, flags);
+	w = list_first_entry_or_null(&l->waiters, struct accept_waiter, entry);
+	if (w) {
+		list_del_init(&w->entry);
+		wake_up_process(w->task);
+	}
+	spin_unlock_irqrestore(&l->waiters_lock, flags);
+	return w;
+}
+
 /* Wake-up of the clcsock: a child is there, or the TCP state changed. Any context. */
 static int listener_wake(wait_queue_entry_t *wait, unsigned int mode, int sync, void *key)
 {
 	struct smc_listener *l = container_of(wait, struct smc_listener, clcsock_wait);
 
-	listener_queue_work(l);
+	if (!listener_ask_waiter(l))
+		listener_queue_work(l);
 	return 0;
 }
 
@@ -601,6 +655,8 @@ static struct smc_listener *listener_alloc(struct smc_sock *smc)
 	INIT_DELAYED_WORK(&l->end_work, listener_end_work);
 	l->end_gap = END_AGAIN_MIN;
 	init_waitqueue_func_entry(&l->clcsock_wait, listener_wake);
+	spin_lock_init(&l->waiters_lock);
+	INIT_LIST_HEAD(&l->waiters);
 	spin_lock_init(&l->lock);
 	INIT_LIST_HEAD(&l->pending);
 	INIT_LIST_HEAD(&l->ready);
@@ -764,6 +820,8 @@ void smc_accept_stop(struct smc_sock *smc)
 	WRITE_ONCE(l->smc, NULL);
 	spin_unlock_bh(&l->lock);
 	smc_clcsock_forbid_work(&smc->clcsock);
+	/* no further one begins; they wait for no peer, and for no lock that is held here */
+	wait_var_event(&l->takers, !READ_ONCE(l->takers));
 	/* not queued again: who does checks l->smc, and the wait entry is removed */
 	cancel_delayed_work_sync(&l->work);
 	/* after the work, which compares a child with the option that the listener sent */
@@ -879,10 +937,52 @@ static void listener_end_work(struct work_struct *work)
 
 /* ---- accept ------------------------------------------------------------------ */
 
+static void listener_add_waiter(struct smc_listener *l, struct accept_waiter *w)
+{
+	spin_lock_irq(&l->waiters_lock);
+	list_add_tail(&w->entry, &l->waiters);
+	spin_unlock_irq(&l->waiters_lock);
+}
+
+/* Return whether the waiter was asked to take a child. */
+static bool listener_del_waiter(struct smc_listener *l, struct accept_waiter *w)
+{
+	bool asked;
+
+	spin_lock_irq(&l->waiters_lock);
+	asked = list_empty(&w->entry);
+	list_del_init(&w->entry);
+	spin_unlock_irq(&l->waiters_lock);
+	return asked;
+}
+
+/* Take a child as the work would. No lock held: its handshake may end at once, and lock it. */
+static void listener_serve(struct smc_listener *l)
+{
+	struct smc_sock *smc;
+
+	spin_lock_bh(&l->lock);
+	smc = l->smc;
+	if (smc)
+		WRITE_ONCE(l->takers, l->takers + 1);
+	spin_unlock_bh(&l->lock);
+	if (!smc)
+		return;
+	/* smc_accept_stop() waits for this caller, so @smc stays valid */
+	listener_take_children(l, smc, true);
+	spin_lock_bh(&l->lock);
+	WRITE_ONCE(l->takers, l->takers - 1);
+	spin_unlock_bh(&l->lock);
+	/* smc_accept_stop() enters the wait queue, then reads @takers */
+	smp_mb();
+	wake_up_var(&l->takers);
+}
+
 /* Wait for a ready child. Exclusive, so that one child wakes one caller. */
 static int accept_wait_child(struct smc_sock *smc, long timeo)
 {
 	struct sock *sk = smc_sock_sk(smc);
+	struct accept_waiter waiter = { .task = current };
 	struct smc_listener *l = smc->listener;
 	DEFINE_WAIT(wait);
 	int err;
@@ -892,10 +992,13 @@ static int accept_wait_child(struct smc_sock *smc, long timeo)
 	refcount_inc(&l->ref);
 	for (;;) {
 		prepare_to_wait_exclusive(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
+		listener_add_waiter(l, &waiter);
 		release_sock(sk);
 		if (list_empty_careful(&l->ready))
 			timeo = schedule_timeout(timeo);
-		sched_annotate_sleep();
+		__set_current_state(TASK_RUNNING);
+		if (listener_del_waiter(l, &waiter))
+			listener_serve(l);
 		lock_sock(sk);
 		err = 0;
 		if (smc->listener != l) {

@@ -570,8 +570,8 @@ int smc_clcsock_create_child(struct smc_clcsock *child, const struct smc_clcsock
 }
 
 /*
- * TCP charges the memory of an accepted child to the cgroup of the task that calls accept(). Here
- * that is a worker, which is in no cgroup, so the child is charged to the cgroup of its listener.
+ * TCP charges the memory of an accepted child to the cgroup of the task that calls accept(). If a
+ * worker does that here, which is in no cgroup, the child is charged to the cgroup of its listener.
  * For what the child has received already, __sk_mem_schedule() charges TCP's account and the
  * cgroup, then __sk_mem_reclaim() without a cgroup takes it from TCP's account, which had it
  * before. With BH disabled the charge may exceed the limit, as TCP's own charge does, and does
@@ -619,11 +619,12 @@ bool smc_clcsock_has_child(const struct smc_clcsock *c)
 
 /**
  * smc_clcsock_accept() - accept one child of a listening clcsock
- * @c: listening clcsock; the caller is the work of smc_clcsock_allow_work()
+ * @c: listening clcsock; the caller is the work of smc_clcsock_allow_work(), or does its part
  * @child: clcsock without a TCP socket; receives the child
  *
- * The child is not hooked, and charged to the cgroup of the listener. Process context, does not
- * block. The caller closes the child by smc_clcsock_release().
+ * The child is not hooked, and charged to the cgroup of the caller, or of the listener if the
+ * caller is in none. Process context, does not block. The caller closes the child by
+ * smc_clcsock_release().
  *
  * Return: 0; -EAGAIN when no child is queued; -EBUSY after which the work will be queued again, see
  * smc_clcsock_begin_work(); or another -errno.

@@ -108,6 +108,57 @@ static void fork_accepts(struct api_env *e)
 	child_reap(pid);
 }
 
+static void child_serves(int lfd)
+{
+	int fd;
+
+	while ((fd = accept(lfd, NULL, NULL)) >= 0) {
+		api_recv(fd, SEED, 0, 1000);
+		api_send(fd, SEED + 1, 0, 1000);
+		T_OK(close(fd));
+	}
+	T_EQ(errno, EINVAL);
+}
+
+#define CLIENTS	8
+
+/* All connect, all send: the children may accept them in any order. */
+static void served(struct api_env *e, const struct tl_addr *at)
+{
+	int rfd[CLIENTS];
+
+	for (int i = 0; i < CLIENTS; i++) {
+		rfd[i] = T_OK(r_socket(e, e->peer));
+		T_OK(r_connect(e, rfd[i], at));
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		T_EQ(r_send(e, rfd[i], SEED, 0, 1000), 1000);
+	for (int i = 0; i < CLIENTS; i++) {
+		T_EQ(r_recv(e, rfd[i], SEED + 1, 0, 1001), 1000);
+		T_OK(r_close(e, rfd[i]));
+	}
+}
+
+/* Several processes sleep in accept(). None of the connections is lost with one that is killed. */
+static void fork_accept_all(struct api_env *e)
+{
+	struct tl_addr at;
+	int lfd = api_listener(e, &at);
+	pid_t pid[4];
+
+	for (int i = 0; i < 4; i++)
+		pid[i] = child_run(child_serves, lfd, 0);
+	served(e, &at);
+	for (int i = 0; i < 2; i++) {
+		T_OK(kill(pid[i], SIGKILL));
+		T_EQ(waitpid(pid[i], NULL, 0), pid[i]);
+		served(e, &at);
+	}
+	T_OK(shutdown(lfd, SHUT_RDWR));
+	child_reap(pid[2]);
+	child_reap(pid[3]);
+}
+
 static void exit_closes(struct api_env *e)
 {
 	int fd, rfd;
@@ -289,6 +340,7 @@ static const struct api_case cases[] = {
 	{ "fork_shares",		fork_shares,		API_F_ROLES },
 	{ "fork_both_directions",	fork_both_directions,	API_F_ROLES },
 	{ "fork_accepts",		fork_accepts,		0 },
+	{ "fork_accept_all",		fork_accept_all,	0 },
 	{ "exit_closes",		exit_closes,		API_F_ROLES },
 	{ "kill_with_unread",		kill_with_unread,	API_F_ROLES },
 	{ "kill_while_blocked",		kill_while_blocked,	API_F_ROLES },
