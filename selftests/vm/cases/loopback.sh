@@ -483,17 +483,23 @@ case_beside_rnic()
 	rmmod rdma_rxe
 }
 
-# upgrades SERVER CLIENT ADDRESS: connections that begin as TCP change over
+# upgrades SERVER CLIENT ADDRESS: a connection that begins as TCP changes over
 upgrades()
 {
 	u1_=$(stat_in "$1" upgraded) u2_=$(stat_in "$2" upgraded)
-	run_in "$1" /t/smc_traffic server --family smc &
+	(exec_in "$1" /t/smc_traffic server --family smc) > /run/server &
 	server=$!
-	run_in "$2" /t/smc_traffic client --connect "$3" --family smc --wait 10 --quit stream:8 stream:8 ||
-		fail "client ended with $?"
-	wait "$server" || fail "server ended with $?"
-	expect "upgrades of $1" "$(stat_in "$1" upgraded)" -gt "$u1_"
-	expect "upgrades of $2" "$(stat_in "$2" upgraded)" -gt "$u2_"
+	# with the first one a group begins, if there is none
+	run_in "$2" /t/smc_traffic client --connect "$3" --family smc --wait 10 stream:1 || fail "client ended with $?"
+	(exec_in "$2" /t/smc_traffic client --connect "$3" --family smc stream:1000000) > /run/client &
+	client=$!
+	wait_for 20 have_changed_over "$1" "$2" || fail "$(stat_in "$1" upgraded) and $(stat_in "$2" upgraded) upgrades"
+	kill_all "$client $server"
+}
+
+have_changed_over()
+{
+	[ "$(stat_in "$1" upgraded)" -gt "$u1_" ] && [ "$(stat_in "$2" upgraded)" -gt "$u2_" ]
 }
 
 # Connections change over to smc_lo. Those over an RNIC still do so when a third namespace takes the address of the
