@@ -69,7 +69,9 @@
  * @waiters_lock: protects @waiters; taken in wake-ups of the clcsock; leaf, interrupts off
  * @waiters: callers of accept() that sleep and were not asked to take a child, the first to come
  *	first
- * @takers: callers of accept() that take a child from the clcsock; under @lock
+ * @takers: callers of accept() that take a child from the clcsock, or are about to; under @lock
+ * @taking: the work or one of these callers takes children; under @lock
+ * @again: somebody else was to take one meanwhile: the work is queued afterwards; under @lock
  * @lock: protects the lists, the counters, @stopped and @smc; leaf, BH off
  * @pending: children in their handshake, the oldest first
  * @ready: children for accept()
@@ -96,6 +98,8 @@ struct smc_listener {
 	spinlock_t waiters_lock; /* waiters */
 	struct list_head waiters;
 	unsigned int takers;
+	bool taking;
+	bool again;
 	spinlock_t lock; /* lists, counters, stopped, smc */
 	struct list_head pending;
 	struct list_head ready;
@@ -359,10 +363,13 @@ static bool accept_child_ready(struct smc_listener *l, struct smc_sock *child, b
 	spin_lock_bh(&l->lock);
 	listener_del_pending(l, child);
 	listens = l->smc;
-	if (listens && !(taker && list_empty(&l->ready))) {
+	if (listens)
 		lsk = smc_sock_sk(l->smc);
+	/* SIGIO is for each connection */
+	if (taker && lsk && list_empty(&l->ready) && !sock_flag(lsk, SOCK_FASYNC))
+		lsk = NULL;
+	if (lsk)
 		sock_hold(lsk);
-	}
 	if (listens) {
 		list_add_tail(&child->entry, &l->ready);
 		WRITE_ONCE(l->nready, l->nready + 1);
@@ -474,7 +481,7 @@ static void accept_child_start(struct smc_listener *l, struct smc_sock *child, u
  * invoke the OOM killer for a connection that can be TCP: allocate it uncharged, and the handshake
  * falls back for want of rings.
  */
-static struct sock *accept_child_alloc_sk(struct sock *lsk, int kern)
+static struct sock *accept_child_alloc_sk(struct sock *lsk, int kern, bool taker)
 {
 	struct mem_cgroup *memcg = smc_sock_memcg(lsk), *old;
 	struct sock *sk = NULL;
@@ -485,16 +492,19 @@ static struct sock *accept_child_alloc_sk(struct sock *lsk, int kern)
 					  kern);
 		set_active_memcg(old);
 	}
-	return sk ?: smc_sock_alloc_child(lsk, GFP_KERNEL, kern);
+	/* only a worker's memory is uncharged */
+	if (sk || (memcg && taker))
+		return sk;
+	return smc_sock_alloc_child(lsk, GFP_KERNEL, kern);
 }
 
-static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int kern)
+static struct smc_sock *accept_child_alloc(const struct smc_sock *parent, int kern, bool taker)
 {
 	struct sock *lsk = smc_sock_sk((struct smc_sock *)parent);
 	struct smc_sock *child;
 	struct sock *sk;
 
-	sk = accept_child_alloc_sk(lsk, kern);
+	sk = accept_child_alloc_sk(lsk, kern, taker);
 	if (!sk)
 		return NULL;
 	smc_sock_inherit_owner(sk, lsk);
@@ -524,7 +534,7 @@ static int listener_take_child(struct smc_listener *l, struct smc_sock *smc, boo
 	/* a child that comes after this wakes the work again */
 	if (!smc_clcsock_has_child(&smc->clcsock))
 		return -EAGAIN;
-	child = accept_child_alloc(smc, 0);
+	child = accept_child_alloc(smc, 0, taker);
 	if (!child)
 		return -ENOMEM;
 	rc = smc_clcsock_accept(&smc->clcsock, &child->clcsock);
@@ -560,9 +570,32 @@ static bool listener_clcsock_ended(struct smc_listener *l, struct smc_sock *smc)
 	return true;
 }
 
+/* One at a time: listener_evict() must not see a child whose handshake has not been started. */
+static bool listener_begin_taking(struct smc_listener *l)
+{
+	bool begun;
+
+	spin_lock_bh(&l->lock);
+	begun = !l->taking;
+	l->taking = true;
+	l->again |= !begun;
+	spin_unlock_bh(&l->lock);
+	return begun;
+}
+
+static void listener_end_taking(struct smc_listener *l)
+{
+	spin_lock_bh(&l->lock);
+	l->taking = false;
+	if (l->again && l->smc)
+		listener_queue_work(l);
+	l->again = false;
+	spin_unlock_bh(&l->lock);
+}
+
 /*
- * Take children from the clcsock: as many as there is room for, or with @taker until one is ready.
- * Each further one has woken somebody else, or queued the work.
+ * Take children from the clcsock: as many as there is room for. A caller of accept() takes one at
+ * most, and leaves the others to the work, also if there is no memory: that charges it to nobody.
  */
 static void listener_take_children(struct smc_listener *l, struct smc_sock *smc, bool taker)
 {
@@ -574,11 +607,15 @@ static void listener_take_children(struct smc_listener *l, struct smc_sock *smc,
 		smc = NULL;
 	while (smc && listener_has_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
 		rc = listener_take_child(l, smc, taker);
-		if (taker && !list_empty_careful(&l->ready))
+		if (taker)
 			break;
 		cond_resched();
 	}
 	revert_creds(old);
+	if (taker && smc && (rc == -ENOMEM || (!rc && smc_clcsock_has_child(&smc->clcsock)))) {
+		listener_kick(l);
+		return;
+	}
 	if (rc && rc != -EAGAIN) {
 		spin_lock_bh(&l->lock);
 		l->stopped = true;
@@ -594,8 +631,11 @@ static void listener_work(struct work_struct *work)
 {
 	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, work);
 
+	if (!listener_begin_taking(l))
+		return;
 	/* smc_accept_stop() waits for this work, so the socket stays valid */
 	listener_take_children(l, READ_ONCE(l->smc), false);
+	listener_end_taking(l);
 }
 
 /* Ask a caller of accept() that sleeps to take a child; false: there is none. Any context. */
@@ -896,12 +936,23 @@ static bool sock_try_lock(struct sock *sk)
 	return true;
 }
 
-/* Stop listening if the clcsock was closed; false: a call of the program has the socket locked. */
+static bool listener_has_takers(struct smc_listener *l)
+{
+	bool has;
+
+	spin_lock_bh(&l->lock);
+	has = l->takers;
+	spin_unlock_bh(&l->lock);
+	return has;
+}
+
+/* Stop listening if the clcsock was closed; false: a call of the program is in the way. */
 static bool listener_try_end(struct smc_listener *l, struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	if (!sock_try_lock(sk))
+	/* no further one begins: see listener_serve() */
+	if (listener_has_takers(l) || !sock_try_lock(sk))
 		return false;
 	/* the application may have closed the socket, or called listen() again */
 	if (smc->listener == l && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE) {
@@ -963,13 +1014,21 @@ static void listener_serve(struct smc_listener *l)
 
 	spin_lock_bh(&l->lock);
 	smc = l->smc;
-	if (smc)
+	if (smc && smc_clcsock_state(&smc->clcsock) == TCP_LISTEN)
 		WRITE_ONCE(l->takers, l->takers + 1);
+	else
+		smc = NULL;
+	/* the work finds that the clcsock was closed; what follows must not wait for a program */
+	if (!smc && l->smc)
+		listener_queue_work(l);
 	spin_unlock_bh(&l->lock);
 	if (!smc)
 		return;
 	/* smc_accept_stop() waits for this caller, so @smc stays valid */
-	listener_take_children(l, smc, true);
+	if (listener_begin_taking(l)) {
+		listener_take_children(l, smc, true);
+		listener_end_taking(l);
+	}
 	spin_lock_bh(&l->lock);
 	WRITE_ONCE(l->takers, l->takers - 1);
 	spin_unlock_bh(&l->lock);
@@ -1095,7 +1154,7 @@ int smc_accept_tcp(struct smc_sock *smc, struct socket *newsock, int flags, bool
 	struct smc_sock *child;
 	int rc;
 
-	child = accept_child_alloc(smc, kern);
+	child = accept_child_alloc(smc, kern, false);
 	if (!child)
 		return -ENOMEM;
 	rc = smc_clcsock_create_child(&child->clcsock, &smc->clcsock);

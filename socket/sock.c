@@ -212,7 +212,7 @@ struct sock *smc_sock_alloc_child(const struct sock *parent, gfp_t gfp, int kern
  * @parent: listener
  *
  * A TCP child is a copy of its listener, and so is the clcsock of @sk. @sk itself was allocated by
- * a worker, which runs in the root cgroup.
+ * a worker, which runs in the root cgroup, or by a caller of accept().
  */
 void smc_sock_inherit_owner(struct sock *sk, const struct sock *parent)
 {
@@ -228,8 +228,11 @@ void smc_sock_inherit_owner(struct sock *sk, const struct sock *parent)
 	cgroup_put(old);
 #endif
 #ifdef CONFIG_MEMCG
-	if (!sk->sk_memcg && parent->sk_memcg) {
-		css_get(&parent->sk_memcg->css);
+	if (sk->sk_memcg != parent->sk_memcg) {
+		if (parent->sk_memcg)
+			css_get(&parent->sk_memcg->css);
+		if (sk->sk_memcg)
+			css_put(&sk->sk_memcg->css);
 		sk->sk_memcg = parent->sk_memcg;
 	}
 #endif

@@ -146,8 +146,8 @@ struct numbers {
 };
 
 /*
- * Completions are in order. If a connection has changed over, the first ones of RDMA may come before
- * the last ones of TCP, which wait for the peer's delayed ACK.
+ * Completions are in order. If a connection has changed over, the first ones of RDMA may come
+ * before the last ones of TCP, which wait for the peer's delayed ACK.
  */
 static void numbers_add(struct api_env *e, struct numbers *n, u32 lo, u32 hi)
 {

@@ -33,7 +33,7 @@
 #define RESPONSE	(4U * KIB)	/* bytes of an answer of the row requests */
 #define LEARN_CONNS	8	/* so many short connections are enough for AUTOSMC */
 #define LEARN_UID	1000
-#define QUIET_MS	100	/* the RNIC sends nothing; the RDMA core renews a counter older than 10 ms */
+#define QUIET_MS	100	/* the RDMA core renews a counter that is older than 10 ms */
 #define QUIET_TRIES	20
 
 struct options opt = {
@@ -97,8 +97,8 @@ static u64 packets_now(void)
 
 /*
  * Return the packets that the RNIC has sent when it is quiet: those that works send behind what was
- * measured, as the keys of regions added behind a first contact, belong to it. Sleeps, so it is called
- * outside of what is measured.
+ * measured, as the keys of regions added behind a first contact, belong to it. Sleeps, so it is
+ * called outside of what is measured.
  */
 static u64 packets_sent(void)
 {

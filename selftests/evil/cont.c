@@ -10,7 +10,7 @@
 #include "link.h"
 
 #define WAIT_MS		10000
-#define RETRIES		10	/* of a request that came in a moment when it cannot be served ... */
+#define RETRIES		10	/* of a request that cannot be served when it comes ... */
 #define RETRY_MS	20	/* ... after this time each */
 #define REJECTED	0x20	/* flags of an answer */
 #define RETRY_LATER	0x10
@@ -125,8 +125,8 @@ static bool answered(struct el_link *l, const struct smc_llc_msg *m, bool negati
 	int flags = flags_of_answer(l, m);
 
 	/*
-	 * "Retry later" is right for a moment: while the module's ADD LINK exchange ends, or it looks
-	 * for a further link, of which the group might have eight.
+	 * "Retry later" is right for a moment: while the module's ADD LINK exchange ends, or it
+	 * looks for a further link, of which the group might have eight.
 	 */
 	for (int i = 0; i < RETRIES && flags >= 0 && flags & RETRY_LATER; i++) {
 		el_poll(l->near ?: l);
