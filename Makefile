@@ -191,7 +191,7 @@ check-long:
 		reuse-6.1 wire-stream versions-intree routed-intree evil evil-link linkdown unload \
 		kcsan-selfcheck kcsan kcsan-failover kcsan-threads \
 		versions-6.1 firstcontact-100 api-6.12 api-6.1 ours-rt failover-rt unload-rt linkdown-rt \
-		ours-arm64 lo-arm64 secure-boot mok selinux
+		ours-arm64 lo-arm64 secure-boot mok selinux oci-7
 	@$(TOP)/scripts/check-matrix.sh 6.12-rt
 	@$(TOP)/scripts/check-packages.sh vm
 	@$(TOP)/scripts/check-packages.sh rpm

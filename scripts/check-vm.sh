@@ -166,6 +166,12 @@ for mode in shared exclusive; do
 		--env "RDMA_NETNS=$mode" --env MORE=ipvlan:180 --timeout 1200
 done
 
+# the page for Kubernetes: the container that needs BTF, which User Mode Linux lacks
+oci=$top/build/oci
+! extra want oci-7 || "$vm/oci.py" "$oci" || rc=1
+extra run oci-7 --module ours --kernel 7 --script "$cases/oci.sh" --add "$oci" --add /usr/bin/crun \
+	--add "$top/tools/smc_cgroup" --env "OCI=no_module:90 convert:500" --timeout 900
+
 # versions 1 and 2, IPv4 and IPv6
 extra run versions-6.1 --module ours --kernel 6.1 --script "$cases/versions.sh" --timeout 500
 extra run versions-intree --module ours,intree --script "$cases/versions.sh" --env INTREE=y --timeout 300

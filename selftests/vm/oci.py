@@ -5,14 +5,16 @@ samples/kubernetes-pod.yaml and samples/kubernetes-node.yaml.
 
 Usage: oci.py FOLDER
 
-writes FOLDER/oci/NAME.json, with @POD@ for the name of the pod and @BUNDLE@ for the folder of the bundle,
-and FOLDER/oci/sysctls: a name and a value of the manifest on each line.
+writes FOLDER/oci/NAME.json, with @POD@ for the name of the pod, @BUNDLE@ for the folder of the bundle and, if the
+container is privileged, "@DEVICES@" for the list of the host's devices, and FOLDER/oci/sysctls: a name and a value
+of the manifest on each line.
 
 A container gets the settings, the script, the volumes and the capabilities that its manifest has, and what
 Kubernetes and containerd give to one that does not ask for more: namespaces of its own, but the network
 namespace that the network plugin has made; the capabilities of CAPABILITIES; /proc/sys that cannot be written.
 Its seccomp profile is the default one of Podman and CRI-O, which is taken from a package of Debian that need not
-be installed. Its image is the guest's programs. Needs python3-yaml.
+be installed. A privileged one has what containerd gives to it: all capabilities, /sys and the devices of the host,
+no profile. Its image is the guest's programs. Needs python3-yaml.
 """
 
 import io
@@ -32,6 +34,10 @@ PROFILE = "usr/share/containers/seccomp.json"
 MEMORY = 64 << 20	# resources.limits.memory of the pods
 CAPABILITIES = ("CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP "
                 "NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE").split()
+EVERY_CAPABILITY = CAPABILITIES + (
+    "DAC_READ_SEARCH LINUX_IMMUTABLE NET_BROADCAST NET_ADMIN IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_PTRACE "
+    "SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG LEASE AUDIT_CONTROL MAC_OVERRIDE "
+    "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE").split()
 MASKED = "acpi kcore keys latency_stats timer_list timer_stats sched_debug scsi".split()
 READ_ONLY = "bus fs irq sys sysrq-trigger".split()
 
@@ -82,6 +88,7 @@ def mounts(volumes):
             ("/tmp", "tmpfs", "tmpfs", ["nosuid", "nodev"])]
     made += [(path, "bind", path, ["rbind", "ro"]) for path in ("/bin", "/etc", "/lib", "/lib64", "/usr", "/t")]
     made += [("/c", "bind", "@BUNDLE@/c", ["rbind", "ro"])]
+    made = [one for one in made if one[0] not in [to for to, _, _ in volumes]]
     made += [(to, "bind", source, ["rbind", *options]) for to, source, options in volumes]
     return [{"destination": to, "type": kind, "source": source, "options": options}
             for to, kind, source, options in made]
@@ -120,8 +127,29 @@ def config(sysctls=None, capabilities=CAPABILITIES, user=0, unmasked=(), host=()
     }
 
 
+def grant_all(made):
+    """Make a container privileged, whose config.json this is."""
+    held = [f"CAP_{name}" for name in EVERY_CAPABILITY]
+    made["process"]["capabilities"] = {kind: held for kind in ("bounding", "effective", "permitted")}
+    made["process"]["noNewPrivileges"] = False
+    for mount in made["mounts"]:
+        if mount["type"] in ("sysfs", "cgroup"):
+            mount["options"].remove("ro")
+    linux = made["linux"]
+    linux["namespaces"] = [one for one in linux["namespaces"] if one["type"] != "cgroup"]
+    linux["devices"] = "@DEVICES@"
+    linux["resources"]["devices"] = [{"allow": True, "access": "rwm"}]
+    for restriction in ("seccomp", "maskedPaths", "readonlyPaths"):
+        del linux[restriction]
+
+
+def value_of(env):
+    """Return the value of a variable; the manifest is for the cgroup driver systemd, here it is cgroupfs."""
+    return env["value"].removesuffix(".slice") if env["name"] == "CGROUP" else env["value"]
+
+
 def daemon(name, manifest):
-    """Return the config.json of a container of the DaemonSet."""
+    """Return the config.json of a container of the DaemonSet, whose pods have no limits."""
     pod = manifest["spec"]["template"]["spec"]
     assert pod["hostPID"] and pod["hostNetwork"]
     one = next(c for c in pod["containers"] if c["name"] == name)
@@ -129,10 +157,16 @@ def daemon(name, manifest):
     spread = {"HostToContainer": ["rslave"]}
     volumes = [(m["mountPath"], paths[m["name"]], spread.get(m.get("mountPropagation"), ["rprivate"]))
                for m in one["volumeMounts"]]
-    added = one["securityContext"]["capabilities"]["add"]
+    rights = one["securityContext"]
+    added = rights.get("capabilities", {}).get("add", [])
     made = config(capabilities=CAPABILITIES + added, host=("pid", "network"), volumes=volumes,
-                  env=[f"{e['name']}={e['value']}" for e in one["env"]])
+                  env=[f"{e['name']}={value_of(e)}" for e in one["env"]])
     made["process"]["args"] = one["command"] + one["args"]
+    del made["linux"]["resources"]["memory"]
+    if any("mountPropagation" in m for m in one["volumeMounts"]):
+        made["linux"]["rootfsPropagation"] = "rslave"
+    if rights.get("privileged"):
+        grant_all(made)
     return made
 
 
@@ -152,6 +186,7 @@ def main():
         # procMount: Unmasked, as far as this is about
         "unmasked": config(unmasked=["sys"]),
         "metrics": daemon("metrics", manifests["DaemonSet"]),
+        "convert": daemon("convert", manifests["DaemonSet"]),
     }
     for name, one in made.items():
         text = json.dumps(one, indent=1).replace("@NAME@", name)

@@ -5,16 +5,20 @@
 # container on each host, from what oci.py has made of the manifests (/t/oci). Before that the test does
 # the part of network and device plugins: the pod's network namespace gets netdev and RNIC of the host. The host
 # has the module, and no connection of its own. The RDMA core is in mode "exclusive".
+# OCI: other cases than all but "convert", which needs a kernel with BTF.
 # Entry points: smc ipproto
 
-CASES="no_module:90 settings:120 traffic:180 restricted:180 preload:180 off:90 rights:120 metrics:120
-	unload:60"
+CASES=${OCI:-no_module:90 settings:120 traffic:180 restricted:180 preload:180 off:90 rights:120 metrics:120}
+CASES="$CASES unload:60"
 export CASES
 
 POD=pod$HOST
 RNIC=h${HOST}pod
 BYTES=1048576	# of stream:1, in one direction
+BPF=/sys/fs/bpf
+PINS=$BPF/smc_cgroup
 HELD=8		# connections of case_settings
+talks=0		# of the case, so far
 
 setup()
 {
@@ -61,13 +65,28 @@ crun()
 	/t/crun --root /run/crun --cgroup-manager=cgroupfs "$@"
 }
 
+# devices_of_host: prints the list of them for a config.json
+devices_of_host()
+{
+	comma=
+	find /dev -xdev '(' -type c -o -type b ')' ! -path /dev/console -exec stat -c '%n %t %T %a %F' {} + |
+		while read -r path major minor mode kind _; do
+			printf '%s{"path": "%s", "type": "%.1s", "major": %d, "minor": %d, "fileMode": %d}' \
+				"$comma" "$path" "$kind" "0x$major" "0x$minor" "0$mode"
+			comma=,
+		done
+}
+
 # contain NAME SCRIPT: runs that container with this script, until it ends. --no-pivot: a guest runs from its
 # initramfs, which is no mount that can be exchanged.
 contain()
 {
 	bundle=/run/bundle/$1
 	mkdir -p "$bundle/rootfs" "$bundle/c"
-	sed "s|@POD@|$POD|g; s|@BUNDLE@|$bundle|g" "/t/oci/$1.json" > "$bundle/config.json"
+	devices=
+	! grep -q '"@DEVICES@"' "/t/oci/$1.json" || devices=$(devices_of_host)
+	sed "s|@POD@|$POD|g; s|@BUNDLE@|$bundle|g; s|\"@DEVICES@\"|[$devices]|" "/t/oci/$1.json" > \
+		"$bundle/config.json"
 	printf '%s\n' "$2" > "$bundle/c/command"
 	cp /ours/smc_lo.ko "$bundle/c/"
 	# of a case that has failed
@@ -111,25 +130,36 @@ said()
 	grep -v '^before\|^after' /run/out
 }
 
-# talk CONTAINER FAMILY [MODE]: smc_traffic in such containers, a server on host 1 and a client on host 2, which
+# within NAME SCRIPT: runs it in that container, or "outside" of all: in the network namespace of the pod
+within()
+{
+	if [ "$1" = outside ]; then
+		in_pod sh -c "$2"
+	else
+		contain "$@"
+	fi
+}
+
+# talk CONTAINER FAMILY [MODE]: smc_traffic within such containers, a server on host 1 and a client on host 2, which
 # require the mode; /run/out has the output. $RUN: the program that starts it
 talk()
 {
 	name=$1
 	options="--family $2${3:+ --require $3}"
+	talks=$((talks + 1))
 	if [ "$HOST" = 1 ]; then
-		(contain "$name" "$(counted "$RUN /t/smc_traffic server $options")") > /run/out 2>&1 &
+		(within "$name" "$(counted "$RUN /t/smc_traffic server $options")") > /run/out 2>&1 &
 		container=$!
 		(in_pod ash -c '. /h/lib.sh; await_server') || fail "$(said | tail -n 1)"
-		sync_signal up
-		sync_wait through 100 > /dev/null || exit 1
+		sync_signal up$talks
+		sync_wait through$talks 100 > /dev/null || exit 1
 		wait "$container" || fail "the server ended with $?: $(said | tail -n 1)"
 	else
-		sync_wait up > /dev/null || exit 1
-		contain "$name" "$(counted "$RUN /t/smc_traffic client --connect 10.0.0.1 $options --wait 10 \
+		sync_wait up$talks > /dev/null || exit 1
+		within "$name" "$(counted "$RUN /t/smc_traffic client --connect 10.0.0.1 $options --wait 10 \
 			--quit stream:1")" > /run/out 2>&1 ||
 			fail "the client ended with $?: $(said | tail -n 1)"
-		sync_signal through
+		sync_signal through$talks
 	fi
 	said
 }
@@ -143,6 +173,15 @@ expect_smc()
 	expect "RDMA packets" "$(counted_more sent_pkts)" -ge $((BYTES / 4096))
 	expect "connections" "$(($(counted_more clnt_smc) + $(counted_more srv_smc)))" -ge 1
 	expect "bytes by RDMA of the host" "$(stat_of tx_bytes)" -eq 0
+}
+
+# expect_plain: TCP sockets from the start: nothing was SMC, nor has fallen back
+expect_plain()
+{
+	grep -q '^after clnt_fback ' /run/out || fail "no counters"
+	for name in tx_bytes rx_bytes tx_write_bytes clnt_smc srv_smc clnt_fback srv_fback; do
+		expect "$name" "$(counted_more "$name")" -eq 0
+	done
 }
 
 # --- the cases ---
@@ -308,6 +347,67 @@ case_metrics()
 		"$(in_pod ash -c '. /h/lib.sh; stat_of tx_bytes')"
 	end_container metrics TERM
 	expect "messages" "$(cat /run/out)" = ""
+}
+
+# one_started: smc_cgroup has done all for one target
+one_started()
+{
+	set -- "$PINS"/*/switch_protocol
+	[ -e "$1" ]
+}
+
+# init_ended CONTAINER: its first process has ended
+init_ended()
+{
+	[ "$(crun state "$1" | sed -n 's/.*"status": *"\(.*\)".*/\1/p')" = stopped ]
+}
+
+# The DaemonSet: TCP programs in pods get SMC sockets, others do not, for as long as the container runs. What
+# the host has started for a namespace that has a name and no process stays.
+case_convert()
+{
+	mount -t bpf bpf "$BPF" || fail "no BPF file system"
+	find "$BPF" > /run/bpf
+	talk settings inet
+	expect_plain
+	(contain convert) > /run/out.convert 2>&1 &
+	convert=$!
+	wait_for 90 one_started || fail "not started: $(cat /run/out.convert)"
+	expect "started" "$(/t/smc_cgroup status)" = "/kubepods: new TCP sockets become SMC sockets"
+	sync_barrier converted || exit 1
+	rights="^CapEff:\\|^Seccomp:"
+	expect "rights" "$(crun exec convert grep "$rights" /proc/self/status)" = "$(grep "$rights" /proc/self/status)"
+	crun exec convert test -c /dev/kmsg || fail "no devices of the host"
+
+	talk settings inet
+	expect_smc
+	# one end is converted, the other one asks for SMC itself and takes nothing else
+	if [ "$HOST" = 1 ]; then
+		talk settings smc smc
+	else
+		talk settings inet
+	fi
+	expect_smc
+	talk outside inet
+	expect_plain
+
+	ip netns add later || fail "no namespace"
+	/t/smc_cgroup --netns later start || fail "not started for a namespace"
+	crun kill convert TERM || fail "the container is not there: $(cat /run/out.convert)"
+	wait_for 60 init_ended convert || fail "it does not end: $(cat /run/out.convert)"
+	# as containerd does if the processes are in the PID namespace of the host: here sleep
+	crun delete --force convert
+	wait "$convert" || :
+	expect "messages" "$(cat /run/out.convert)" = ""
+	expect "cgroup of the container" ! -e "/sys/fs/cgroup/kubepods/$POD/convert"
+	expect "what is left" "$(/t/smc_cgroup status)" = "netns later: new TCP sockets become SMC sockets"
+	sync_barrier ended || exit 1
+	talk settings inet
+	expect_plain
+	/t/smc_cgroup --netns later stop || fail "not stopped"
+	ip netns del later
+	find "$BPF" | diff /run/bpf - || fail "left in $BPF: $(find "$BPF")"
+	umount "$BPF"
 }
 
 case_unload()
