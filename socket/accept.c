@@ -69,8 +69,7 @@
  * @waiters_lock: protects @waiters; taken in wake-ups of the clcsock; leaf, interrupts off
  * @waiters: callers of accept() that sleep and were not asked to take a child, the first to come
  *	first
- * @takers: callers of accept() that take a child from the clcsock, or are about to; under @lock
- * @taking: the work or one of these callers takes children; under @lock
+ * @taking: the work, or a caller of accept(), takes children from the clcsock; under @lock
  * @again: somebody else was to take one meanwhile: the work is queued afterwards; under @lock
  * @lock: protects the lists, the counters, @stopped and @smc; leaf, BH off
  * @pending: children in their handshake, the oldest first
@@ -97,7 +96,6 @@ struct smc_listener {
 	wait_queue_entry_t clcsock_wait;
 	spinlock_t waiters_lock; /* waiters */
 	struct list_head waiters;
-	unsigned int takers;
 	bool taking;
 	bool again;
 	spinlock_t lock; /* lists, counters, stopped, smc */
@@ -570,27 +568,42 @@ static bool listener_clcsock_ended(struct smc_listener *l, struct smc_sock *smc)
 	return true;
 }
 
-/* One at a time: listener_evict() must not see a child whose handshake has not been started. */
-static bool listener_begin_taking(struct smc_listener *l)
+/*
+ * Return the socket if children may be taken now, until listener_end_taking(); or NULL. One at a
+ * time: listener_evict() must not see a child whose handshake has not been started. The socket
+ * stays valid, as smc_accept_stop() waits for the end. @taker: the caller is in accept(). If the
+ * clcsock was closed, the work has to find that: listener_end_work() must not wait for a program.
+ */
+static struct smc_sock *listener_begin_taking(struct smc_listener *l, bool taker)
 {
-	bool begun;
+	struct smc_sock *smc;
 
 	spin_lock_bh(&l->lock);
-	begun = !l->taking;
-	l->taking = true;
-	l->again |= !begun;
+	smc = l->smc;
+	if (smc && taker && smc_clcsock_state(&smc->clcsock) != TCP_LISTEN) {
+		listener_queue_work(l);
+		smc = NULL;
+	} else if (smc && l->taking) {
+		l->again = true;
+		smc = NULL;
+	} else if (smc) {
+		WRITE_ONCE(l->taking, true);
+	}
 	spin_unlock_bh(&l->lock);
-	return begun;
+	return smc;
 }
 
 static void listener_end_taking(struct smc_listener *l)
 {
 	spin_lock_bh(&l->lock);
-	l->taking = false;
+	WRITE_ONCE(l->taking, false);
 	if (l->again && l->smc)
 		listener_queue_work(l);
 	l->again = false;
 	spin_unlock_bh(&l->lock);
+	/* smc_accept_stop() enters the wait queue, then reads @taking */
+	smp_mb();
+	wake_up_var(&l->taking);
 }
 
 /*
@@ -603,7 +616,7 @@ static void listener_take_children(struct smc_listener *l, struct smc_sock *smc,
 	bool alone = false;
 	int rc = 0;
 
-	if (smc && listener_clcsock_ended(l, smc))
+	if (listener_clcsock_ended(l, smc))
 		smc = NULL;
 	while (smc && listener_has_room(l) && test_bit(SMC_SF_LISTEN, &smc->flags) && !rc) {
 		rc = listener_take_child(l, smc, taker);
@@ -630,11 +643,11 @@ static void listener_take_children(struct smc_listener *l, struct smc_sock *smc,
 static void listener_work(struct work_struct *work)
 {
 	struct smc_listener *l = container_of(to_delayed_work(work), struct smc_listener, work);
+	struct smc_sock *smc = listener_begin_taking(l, false);
 
-	if (!listener_begin_taking(l))
+	if (!smc)
 		return;
-	/* smc_accept_stop() waits for this work, so the socket stays valid */
-	listener_take_children(l, READ_ONCE(l->smc), false);
+	listener_take_children(l, smc, false);
 	listener_end_taking(l);
 }
 
@@ -860,8 +873,8 @@ void smc_accept_stop(struct smc_sock *smc)
 	WRITE_ONCE(l->smc, NULL);
 	spin_unlock_bh(&l->lock);
 	smc_clcsock_forbid_work(&smc->clcsock);
-	/* no further one begins; they wait for no peer, and for no lock that is held here */
-	wait_var_event(&l->takers, !READ_ONCE(l->takers));
+	/* nobody begins anew; who takes children waits for no peer, nor for a lock held here */
+	wait_var_event(&l->taking, !READ_ONCE(l->taking));
 	/* not queued again: who does checks l->smc, and the wait entry is removed */
 	cancel_delayed_work_sync(&l->work);
 	/* after the work, which compares a child with the option that the listener sent */
@@ -936,23 +949,18 @@ static bool sock_try_lock(struct sock *sk)
 	return true;
 }
 
-static bool listener_has_takers(struct smc_listener *l)
-{
-	bool has;
-
-	spin_lock_bh(&l->lock);
-	has = l->takers;
-	spin_unlock_bh(&l->lock);
-	return has;
-}
-
 /* Stop listening if the clcsock was closed; false: a call of the program is in the way. */
 static bool listener_try_end(struct smc_listener *l, struct smc_sock *smc)
 {
 	struct sock *sk = smc_sock_sk(smc);
 
-	/* no further one begins: see listener_serve() */
-	if (listener_has_takers(l) || !sock_try_lock(sk))
+	bool taking;
+
+	/* a caller of accept(), perhaps; no further one begins: see listener_begin_taking() */
+	spin_lock_bh(&l->lock);
+	taking = l->taking;
+	spin_unlock_bh(&l->lock);
+	if (taking || !sock_try_lock(sk))
 		return false;
 	/* the application may have closed the socket, or called listen() again */
 	if (smc->listener == l && smc_clcsock_state(&smc->clcsock) == TCP_CLOSE) {
@@ -1010,31 +1018,12 @@ static bool listener_del_waiter(struct smc_listener *l, struct accept_waiter *w)
 /* Take a child as the work would. No lock held: its handshake may end at once, and lock it. */
 static void listener_serve(struct smc_listener *l)
 {
-	struct smc_sock *smc;
+	struct smc_sock *smc = listener_begin_taking(l, true);
 
-	spin_lock_bh(&l->lock);
-	smc = l->smc;
-	if (smc && smc_clcsock_state(&smc->clcsock) == TCP_LISTEN)
-		WRITE_ONCE(l->takers, l->takers + 1);
-	else
-		smc = NULL;
-	/* the work finds that the clcsock was closed; what follows must not wait for a program */
-	if (!smc && l->smc)
-		listener_queue_work(l);
-	spin_unlock_bh(&l->lock);
 	if (!smc)
 		return;
-	/* smc_accept_stop() waits for this caller, so @smc stays valid */
-	if (listener_begin_taking(l)) {
-		listener_take_children(l, smc, true);
-		listener_end_taking(l);
-	}
-	spin_lock_bh(&l->lock);
-	WRITE_ONCE(l->takers, l->takers - 1);
-	spin_unlock_bh(&l->lock);
-	/* smc_accept_stop() enters the wait queue, then reads @takers */
-	smp_mb();
-	wake_up_var(&l->takers);
+	listener_take_children(l, smc, true);
+	listener_end_taking(l);
 }
 
 /* Wait for a ready child. Exclusive, so that one child wakes one caller. */
